@@ -1,5 +1,5 @@
 /** Finds the mail of the history that can be sent again: failed recipients of messages whose content is kept. */
-import type { MessageId, Recipient, DestinationName } from '../mail/message.ts'
+import type { ContentId, MessageId, Recipient, DestinationName } from '../mail/message.ts'
 import { isOfAliases } from '../mail/message.ts'
 import { mayBeResent } from '../store/returned-mail.ts'
 import { departedRecipients, type HistoryFilter, type MessageDetails, type QueueReader } from '../store/queue-reader.ts'
@@ -38,7 +38,7 @@ export interface Resendable {
 
 /** Failed recipients that are left out. */
 export interface LeftOut {
-  /** Sent again before. */
+  /** Sent again before, or as a later message of the selection. */
   sentBefore: number
   /** Without a content. */
   withoutContent: number
@@ -110,8 +110,28 @@ async function unsuppressed(
   return recipients.filter((one) => !refused.has(one))
 }
 
+/** Mail that was sent again and failed again: messages of one content, of which each address is sent to once. */
+class ChosenCopies {
+  readonly #addresses = new Map<ContentId, Set<string>>()
+
+  /** The recipients to whom no chosen message of the same content goes. */
+  others({ message: { contentId } }: MessageDetails, recipients: readonly Recipient[]): readonly Recipient[] {
+    const chosen = this.#addresses.get(contentId)
+    return chosen === undefined ? recipients : recipients.filter(({ address }) => !chosen.has(address))
+  }
+
+  /** Keeps those alone of which another copy may follow. */
+  add({ message: { id, contentId } }: MessageDetails, recipients: readonly Recipient[]): void {
+    for (const { address, resentAs } of recipients) {
+      if (resentAs === undefined && id === contentId) continue
+      const chosen = this.#addresses.get(contentId) ?? new Set()
+      this.#addresses.set(contentId, chosen.add(address))
+    }
+  }
+}
+
 /**
- * The messages in rounds of at most `size`, the last that left first. Counts the failed recipients that are left out, and adds ids that the
+ * The messages in rounds of at most `size`, the last that left first; of mail that was sent again and failed again, the first of the selection. Counts the failed recipients that are left out, and adds ids that the
  * history does not have to `unknown`.
  */
 export async function* resendable(
@@ -121,13 +141,17 @@ export async function* resendable(
 ): AsyncGenerator<readonly Resendable[]> {
   const filter = selection.kind === 'ids' ? ANY_DEPARTURE : selection.filter
   const isSeen = ({ destination }: Recipient): boolean => isOfAliases(destination) || isVisible(destination)
+  const copies = new ChosenCopies()
   let round: Resendable[] = []
   for await (const page of messagesOf(deps, { selection, isVisible: isSeen }, { unknown, mayGoOn })) {
     for (const details of page) {
       // As in the queue, a client changes a message only when it may see all of its recipients.
       if (!details.recipients.every(isSeen)) continue
       const failed = departedRecipients(filter, details).filter((one) => mayBeResent(one, true) && !isOfAliases(one.destination))
-      const wanted = failed.filter((one) => mayBeResent(one, again))
+      const wanted = copies.others(
+        details,
+        failed.filter((one) => mayBeResent(one, again)),
+      )
       leftOut.sentBefore += failed.length - wanted.length
       if (wanted.length === 0) continue
       const kept = await deps.reader.records.keptContents.of(details.message.id)
@@ -135,6 +159,7 @@ export async function* resendable(
         leftOut.withoutContent += wanted.length
         continue
       }
+      copies.add(details, wanted)
       const recipients = await unsuppressed(wanted, { sender: details.message.sender, suppressions: deps.suppressions, listed })
       leftOut.suppressed += wanted.length - recipients.length
       if (recipients.length > 0) round.push({ details, kept, recipients })

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { RelayConfig } from '../../src/config/relay-config.ts'
+import { queueIdOf } from '../../src/mail/message.ts'
 import { createWorld } from '../../src/testkit/create-world.ts'
 import type { World } from '../../src/testkit/world.ts'
 
@@ -39,6 +40,27 @@ test('what fails again can be sent again from its own record, with the same cont
   expect(await world.resend()).toMatchObject({ changed: 1, sentBefore: 1 })
   await world.advance('1m')
   expect(copies(world, 'eve@far.example')).toBe(1)
+})
+
+test.each(['filter', 'ids'] as const)('mail that was sent again and failed again is sent once with again, selected by %s', async (by) => {
+  await using world = await createWorld({ config: KEPT })
+  const far = world.destination('far.example')
+  far.rejects('*', '550 5.7.1 rejected by policy')
+  const chain: string[] = []
+  world.relayEvents.listen((event) => {
+    if (event.kind === 'accepted' && event.originalId !== undefined) chain.push(queueIdOf(event.message))
+  })
+  chain.push(await world.submit({ to: ['ann@far.example', 'eve@far.example'] }))
+  await world.advance('1m')
+  for (const _ of ['second', 'third']) {
+    await world.resend()
+    await world.advance('1m')
+  }
+  far.recovers()
+  expect(chain).toHaveLength(3)
+  expect(await world.resend(by === 'ids' ? chain : 'all', { again: true })).toMatchObject({ changed: 1, recipients: 2, sentBefore: 4 })
+  await world.advance('1m')
+  expect([copies(world, 'ann@far.example'), copies(world, 'eve@far.example')]).toEqual([1, 1])
 })
 
 test('without a retention, nothing is kept', async () => {

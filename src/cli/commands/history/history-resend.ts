@@ -47,15 +47,21 @@ function suppressedLines({ left_out: leftOut, sent, examples }: ResendPlanJson['
   ]
 }
 
+const beforeText = (again: boolean): string =>
+  again ? 'another of the messages is for the same recipients' : '--again sends to them once more'
+
 /** Lines that name the recipients that are left out. */
-const leftOutLines = ({ sent_before: before, without_content: without, suppressed, unknown }: ResendPlanJson): readonly string[] => [
-  ...(before === 0 ? [] : [`left out, sent again before: ${grouped(before)} (--again sends to them once more)`]),
+const leftOutLines = (
+  { sent_before: before, without_content: without, suppressed, unknown }: ResendPlanJson,
+  again: boolean,
+): readonly string[] => [
+  ...(before === 0 ? [] : [`left out, sent again before: ${grouped(before)} (${beforeText(again)})`]),
   ...(without === 0 ? [] : [`left out, content not kept (returned_content_retention): ${grouped(without)}`]),
   ...suppressedLines(suppressed),
   ...(unknown.length === 0 ? [] : [`ids that the history does not have: ${grouped(unknown.length)}`]),
 ]
 
-async function showPlan(shell: Shell, plan: ResendPlanJson): Promise<void> {
+async function showPlan(shell: Shell, plan: ResendPlanJson, again: boolean): Promise<void> {
   const display = displayOf(shell)
   const clock = clockOf(null, shell.clock)
   const rows = (one: DepartedMessageJson): readonly string[] => one.recipients.map((to) => historyLine(one, to, clock, display))
@@ -63,7 +69,7 @@ async function showPlan(shell: Shell, plan: ResendPlanJson): Promise<void> {
   const lines = [
     ...(examples.length === 0 ? [] : [historyHeadings(display), ...examples.flatMap(rows)]),
     ...destinations.map((one) => `${one.destination}: ${plural(one.recipients, 'recipient')}`),
-    ...leftOutLines(plan),
+    ...leftOutLines(plan, again),
     `${planText(plan)}; nothing was changed`,
   ]
   await shell.stdout.write(lines.map((line) => `${line}\n`).join(''))
@@ -90,7 +96,9 @@ async function resend(shell: Shell, config: Config, order: ResendBody, { dryRun,
     const isAsked = yes !== true && shell.stdout.columns !== null
     const plan = dryRun === true || isAsked ? await client.planResending(order, who) : null
     if (dryRun === true && plan !== null) {
-      await (json === true ? shell.stdout.write(jsonLine({ operation: 'resend', dry_run: true, plan })) : showPlan(shell, plan))
+      await (json === true
+        ? shell.stdout.write(jsonLine({ operation: 'resend', dry_run: true, plan }))
+        : showPlan(shell, plan, order.again === true))
       return assertKnown(plan)
     }
     if (!(await isConfirmed(shell, 'send again', { matched: plan?.messages ?? null, yes: yes === true }))) {
