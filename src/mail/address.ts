@@ -3,6 +3,8 @@
  * domain in lower case (§2.4). `"bob"@far.example` and `"b\ob"@far.example` are bob@far.example.
  */
 
+import { domainToASCII } from 'node:url'
+
 /** The domain of an address in lower case: the text after the last `@`; empty without an `@`. */
 export function domainOf(address: string): string {
   const at = address.lastIndexOf('@')
@@ -59,6 +61,15 @@ export function unquoteLocalPart(address: string): string {
   const end = at < 0 || at < address.lastIndexOf('"') ? address.length : at
   return address.slice(1, end - 1).replaceAll(/\\([^])/g, '$1') + address.slice(end)
 }
+
+/** A domain, or a pattern of one, with A-labels (RFC 5890) in place of labels beyond ASCII. A label with `*` in it is unchanged. */
+export const withALabels = (domain: string): string =>
+  isInternational(domain)
+    ? domain
+        .split('.')
+        .map((label) => (label.includes('*') ? label : domainToASCII(label) || label))
+        .join('.')
+    : domain
 
 /** Whether an address needs SMTPUTF8 (RFC 6531). */
 // oxlint-disable-next-line no-control-regex -- ASCII is exactly this range

@@ -4,7 +4,7 @@
  * collation "C" fold the same letters, so that a filter selects the same mail in every store. Pure.
  */
 
-import { normalizeAddress, unquoteLocalPart } from '../mail/address.ts'
+import { normalizeAddress, unquoteLocalPart, withALabels } from '../mail/address.ts'
 
 /** Form of the pattern of an enhanced status code (RFC 3463): a code, or one with wildcards. */
 export const STATUS_PATTERN = /^(?:[245]\.\d{1,3}\.\d{1,3}|[\d.]*\*[\d.*]*)$/
@@ -54,8 +54,12 @@ export function patternMatcher(pattern: string): (text: string) => boolean {
 
 export const matchesPattern = (pattern: string, text: string): boolean => patternMatcher(pattern)(text)
 
-/** Pattern of an address that an operator names: its normal form, and a pattern with `*` as it is. */
-export const addressPattern = (text: string): string => (text.includes('*') ? text : normalizeAddress(text))
+/** Pattern of an address that an operator names: its normal form, and a pattern with `*` as it is; the domain with A-labels, as in all mail. */
+export function addressPattern(text: string): string {
+  const pattern = text.includes('*') ? text : normalizeAddress(text)
+  const domain = pattern.lastIndexOf('@') + 1
+  return domain === 0 ? pattern : pattern.slice(0, domain) + withALabels(pattern.slice(domain))
+}
 
 /** The pattern of an address without its quotes: earlier versions stored `a..b@example.com` as it was given. */
 export const unquotedPattern = (pattern: string): string => (pattern.includes('*') ? pattern : unquoteLocalPart(pattern))

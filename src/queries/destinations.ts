@@ -15,6 +15,7 @@ import { jsonLines } from '../presentation/text.ts'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../http/problem-details.ts'
 import type { DestinationName } from '../mail/message.ts'
 import { maskControls } from '../mail/smtp-reply.ts'
+import { withALabels } from '../mail/address.ts'
 import { matchesPattern } from '../patterns/filter-pattern.ts'
 import { cursorPosition, cursorText } from './cursor.ts'
 import { maySee } from './message-query.ts'
@@ -42,7 +43,7 @@ export function assertVisible(name: DestinationName, visible: Visible): void {
 
 /** True for a destination that matches `pattern` and that the client may see. */
 const isShown = (name: DestinationName, pattern: string | undefined, visible: Visible): boolean =>
-  maySee(visible, name) && (pattern === undefined || matchesPattern(pattern, name))
+  maySee(visible, name) && (pattern === undefined || matchesPattern(withALabels(pattern), name))
 
 /** All destinations as the lines of `deferd destination list --json`. */
 export async function* destinationLines(

@@ -3,6 +3,7 @@
  * log and the shapes of requests are made of this table. A new condition is a row here, and its meaning in each engine and in the
  * listing of the maildrop.
  */
+import { withALabels } from '../mail/address.ts'
 import type { DestinationName, QueueName } from '../mail/message.ts'
 import { NAMED_INSTANT, type Moment } from '../mail/message-times.ts'
 import { parseReply, type DeliveryStatus } from '../mail/smtp-reply.ts'
@@ -212,7 +213,7 @@ const VALUES: { readonly [Kind in ConditionKind]: (given: GivenValues[Kind], mom
   id: (id) => id,
   sender: senderPattern,
   address: addressPattern,
-  destination: (name) => name.toLowerCase(),
+  destination: (name) => withALabels(name.toLowerCase()),
   queue: (name) => name,
   name: (name) => name,
   age: (age, { now }) => now - age,

@@ -77,6 +77,34 @@ test('a subject is searched and shown with the right content only, and messages 
   })
 })
 
+test('a domain beyond ASCII is found by its letters and by its A-labels', async () => {
+  const { world } = await filled(1)
+  const { store } = world.queue
+  const to = [{ address: 'ann@xn--tda.example', destination: 'xn--tda.example' }]
+  const entry = mail(store, { sender: 'app@xn--bcher-kva.example', to })
+  await store.enqueue({ ...entry, message: { ...entry.message, fromHeader: '' } })
+  await store.upkeep.indexMail()
+  const id = formatQueueId(entry.message.createdAt, entry.message.id)
+  for (const domain of ['ü.example', 'Ü.exa', 'xn--tda.example', 'xn--tda.exa', 'bücher.example']) {
+    for (const q of [domain, `@${domain}`]) expect([q, idsOf(await search(world, q))]).toEqual([q, [id]])
+  }
+  for (const q of ['ann@ü.example', 'ann@ü.exa', '*@ü.example', 'app@bücher.example']) {
+    expect([q, idsOf(await search(world, q))]).toEqual([q, [id]])
+  }
+  const asked = async (path: string, query: Readonly<Record<string, string>>) =>
+    (await world.api.get(`${path}?${new URLSearchParams(query).toString()}`)).json
+  for (const query of [
+    { recipient: 'ann@ü.example' },
+    { recipient: '*@ü.example' },
+    { sender: 'app@bücher.example' },
+    { destination: 'Ü.example' },
+  ]) {
+    expect([query, idsOf(await asked('/messages', query))]).toEqual([query, [id]])
+  }
+  expect((await asked('/destinations', { name: 'ü.*' })).destinations).toMatchObject([{ destination: 'xn--tda.example' }])
+  expect((await asked('/destinations', { name: '*ü.example' })).destinations).toEqual([])
+})
+
 test('a limited token finds a message by its visible recipients alone', async () => {
   const { world } = await filled(0)
   const { store } = world.queue

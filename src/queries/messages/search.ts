@@ -2,9 +2,11 @@
  * Searches the queue and the history together. The kind of the text decides: a queue id, a Message-ID, an address or a domain, each whole or
  * by its beginning, else words of the subject by their beginning; all by the index. A text with `*` within it is searched in all addresses.
  */
+import { withALabels } from '../../mail/address.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
 import type { Requester } from '../../http/requests/requester.ts'
 import type { MessageId } from '../../mail/message.ts'
+import { addressPattern } from '../../patterns/filter-pattern.ts'
 import { foundMessageJson, type SearchPageJson } from '../../resources/found-message-json.ts'
 import { entriesOf, hasTerms, termFor, wordsOf, type SearchTerm } from '../../store/search/search-terms.ts'
 import type { MessageDetails } from '../../store/queue-reader.ts'
@@ -41,13 +43,14 @@ export function alternativesOf(text: string, content: boolean): readonly Alterna
   const one = (member: Alternative['member'], term: SearchTerm): Alternative => ({ member, terms: [term] })
   if (asked === '') return []
   if (asked.startsWith('<')) return [one('message_id', termFor.messageId(asked, !asked.endsWith('>')))]
-  if (asked.startsWith('@')) return asked === '@' ? [] : [one('domain', termFor.domain(asked.slice(1), isPrefix(asked)))]
+  if (asked.startsWith('@')) return asked === '@' ? [] : [one('domain', termFor.domain(withALabels(asked.slice(1)), isPrefix(asked)))]
   const words = wordsOf(asked).map((word) => termFor.word(word, isPrefix(word)))
   const subject: readonly Alternative[] = content && words.length > 0 ? [{ member: 'subject', terms: words }] : []
   if (/\s/.test(asked) && !asked.startsWith('"')) return subject
-  if (asked.includes('@')) return [one('address', termFor.address(asked, true)), one('message_id', termFor.messageId(asked, true))]
+  if (asked.includes('@'))
+    return [one('address', termFor.address(addressPattern(asked), true)), one('message_id', termFor.messageId(asked, true))]
   const prefix = isPrefix(asked)
-  return [one('address', termFor.address(asked, prefix)), one('domain', termFor.domain(asked, prefix)), ...subject]
+  return [one('address', termFor.address(asked, prefix)), one('domain', termFor.domain(withALabels(asked), prefix)), ...subject]
 }
 
 /** One page of the messages in the queue and in the history that a text names, the newest first. */
