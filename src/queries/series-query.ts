@@ -115,35 +115,35 @@ export function rangeOf(query: SeriesQuery, { clock }: Pick<SeriesView, 'clock'>
 type Values = Record<string, (number | null)[]>
 type Named = SeriesJson['series'][number]
 
-/** A list for each key with a value per interval. */
-const emptyValues = (keys: readonly string[], { length }: Pick<Range, 'length'>, value: number | null): Values =>
-  Object.fromEntries(keys.map((key) => [key, Array.from({ length }, () => value)]))
+/** A list of nulls for each key. */
+const unknownValues = (keys: readonly string[], { length }: Pick<Range, 'length'>): Values =>
+  Object.fromEntries(keys.map((key) => [key, Array.from({ length }, () => null)]))
 
 function put(values: Values, key: string, slot: number, value: number | null): void {
   const list = values[key]
   if (list !== undefined && slot >= 0 && slot < list.length) list[slot] = value
 }
 
-/** Recipients of the whole queue; null before its first mail. */
-async function flow({ reader }: SeriesView, range: Range): Promise<readonly Named[]> {
-  const { total, minutes } = await reader.traffic(range.since)
-  const values = emptyValues(TRAFFIC_KINDS, range, 0)
-  let left = TRAFFIC_KINDS.reduce((sum, kind) => sum + total[kind], 0)
-  let first = range.length
-  for (const { at, ...counts } of minutes) {
-    const slot = Math.floor((at - range.since) / range.step)
-    first = Math.min(first, slot)
-    for (const kind of TRAFFIC_KINDS) {
-      left -= counts[kind]
-      put(values, kind, slot, (values[kind]?.[slot] ?? 0) + counts[kind])
-    }
-  }
-  if (left === 0) for (const kind of TRAFFIC_KINDS) for (let slot = 0; slot < first; slot++) put(values, kind, slot, null)
+/** A list of counts for each key: 0 per interval, and null before the first mail of the queue. */
+async function noCounts({ reader }: SeriesView, keys: readonly string[], { since, step, length }: Range): Promise<Values> {
+  const first = (await reader.firstTraffic()) ?? Infinity
+  return Object.fromEntries(keys.map((key) => [key, Array.from({ length }, (_, slot) => (since + (slot + 1) * step <= first ? null : 0))]))
+}
+
+function add(values: Values, key: string, slot: number, count: number): void {
+  put(values, key, slot, (values[key]?.[slot] ?? 0) + count)
+}
+
+/** Recipients of the whole queue. */
+async function flow(view: SeriesView, range: Range): Promise<readonly Named[]> {
+  const values = await noCounts(view, TRAFFIC_KINDS, range)
+  for (const { at, ...counts } of (await view.reader.traffic(range.since)).minutes)
+    for (const kind of TRAFFIC_KINDS) add(values, kind, Math.floor((at - range.since) / range.step), counts[kind])
   return [{ name: null, values }]
 }
 
-/** Recipients by name, the names with the most deferrals first. */
-function byName(slots: readonly SeriesSlot[], range: Pick<Range, 'length'>, limit: number): readonly Named[] {
+/** Recipients by name, the names with the most deferrals first. `none` has the values without any recipient. */
+function byName(slots: readonly SeriesSlot[], none: Values, limit: number): readonly Named[] {
   const names = [...Map.groupBy(slots, ({ name: one }) => one)]
     .filter(([one]) => one !== '')
     .map(([one, those]) => ({
@@ -155,9 +155,8 @@ function byName(slots: readonly SeriesSlot[], range: Pick<Range, 'length'>, limi
   const shown = new Set(names.slice(0, limit).map(({ name: one }) => one))
   const groups = Map.groupBy(slots, ({ name: one }) => (shown.has(one) ? one : ''))
   return [...shown, ...(groups.has('') ? [''] : [])].map((one) => {
-    const values: Values = emptyValues(SERIES_KINDS, range, 0)
-    for (const { slot, ...counts } of groups.get(one) ?? [])
-      for (const kind of SERIES_KINDS) put(values, kind, slot, (values[kind]?.[slot] ?? 0) + counts[kind])
+    const values = structuredClone(none)
+    for (const { slot, ...counts } of groups.get(one) ?? []) for (const kind of SERIES_KINDS) add(values, kind, slot, counts[kind])
     return { name: one, values }
   })
 }
@@ -171,8 +170,9 @@ async function flowByName(view: SeriesView, query: SeriesQuery, range: Range, vi
   const one = query[dimension] ?? null
   const slots = await slotsOf(view, dimension, range, one)
   const seen = dimension === 'destination' ? slots.filter((slot) => maySee(visible, slot.name)) : slots
-  const series = byName(seen, range, query.limit)
-  return one === null || series.length > 0 ? series : [{ name: one, values: emptyValues(SERIES_KINDS, range, 0) }]
+  const none = await noCounts(view, SERIES_KINDS, range)
+  const series = byName(seen, none, query.limit)
+  return one === null || series.length > 0 ? series : [{ name: one, values: none }]
 }
 
 const VALUES_OF_BACKLOG = [...BACKLOG_QUEUES, 'oldest'] as const
@@ -182,7 +182,7 @@ const VALUES_OF_BACKLOG = [...BACKLOG_QUEUES, 'oldest'] as const
  * interval that has not ended: the numbers of now.
  */
 async function backlog({ reader, clock }: SeriesView, range: Range): Promise<readonly Named[]> {
-  const values = emptyValues(VALUES_OF_BACKLOG, range, null)
+  const values = unknownValues(VALUES_OF_BACKLOG, range)
   const slotOf = ({ at }: Backlog): number => Math.floor((at - range.since) / range.step)
   for (const [slot, samples] of Map.groupBy(await reader.records.backlogs.of(range.since, range.until), slotOf)) {
     const hasEnded = range.since + (slot + 1) * range.step <= clock.now()
@@ -213,7 +213,7 @@ export function percentile(buckets: readonly Pick<SeriesSlot, 'name' | 'delivere
 }
 
 async function delay(view: SeriesView, range: Range): Promise<readonly Named[]> {
-  const values = { ...emptyValues(['delivered'], range, 0), ...emptyValues(Object.keys(PERCENTILES), range, null) }
+  const values = { ...(await noCounts(view, ['delivered'], range)), ...unknownValues(Object.keys(PERCENTILES), range) }
   for (const [slot, buckets] of Map.groupBy(await slotsOf(view, 'delay', range, null), (one) => one.slot)) {
     put(
       values,
@@ -227,7 +227,7 @@ async function delay(view: SeriesView, range: Range): Promise<readonly Named[]> 
 }
 
 async function causes(view: SeriesView, range: Range, limit: number): Promise<readonly Named[]> {
-  const series = byName(await slotsOf(view, 'cause', range, null), range, limit)
+  const series = byName(await slotsOf(view, 'cause', range, null), await noCounts(view, SERIES_KINDS, range), limit)
   return series.map(({ name: one, values: { deferred = [] } }) => ({ name: one, values: { deferred } }))
 }
 

@@ -261,6 +261,8 @@ export interface QueueReader extends OutboxReader {
   trashCount(): Promise<TrashCount>
   /** Traffic since the queue was created, and the minutes that begin at `since` or later, in order. */
   traffic(since: QueueTime): Promise<{ readonly total: Traffic; readonly minutes: readonly TrafficMinute[] }>
+  /** Begin of the first minute with traffic, or of its hour; OLDER_MINUTES when it is older than all that is kept; null without traffic. */
+  firstTraffic(): Promise<QueueTime | null>
   /** Resolves when all pending reads have ended. */
   close(): Promise<void>
 }

@@ -53,6 +53,7 @@ const METHODS: { readonly [M in ReaderMethod]: true } = {
   search: true,
   trashCount: true,
   traffic: true,
+  firstTraffic: true,
   record: true,
 }
 

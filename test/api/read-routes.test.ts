@@ -423,6 +423,17 @@ test('GET /series has the recipients of each interval, from the first mail of th
   expect(split.series.reduce((all, { values }) => all + sum(values['accepted']), 0)).toBe(4)
   const causes = (await api.get('/series?metric=causes&since=1h')).json
   expect(sum(causes.series[0]?.values['deferred'])).toBe(3)
+  // The same intervals are unknown in each series of counts.
+  const unknown = (values: readonly (number | null)[] = []): number => values.findIndex((one) => one !== null)
+  for (const query of ['split_by=destination', 'destination=slow.example', 'destination=none.example', 'metric=delay', 'metric=causes'])
+    for (const range of ['since=12h&step=1h', 'since=3d&step=1h']) {
+      const [series] = (await api.get(`/series?${query}&${range}`)).json.series
+      const [all] = (await api.get(`/series?${range}`)).json.series
+      expect(unknown(all?.values['accepted'])).toBeGreaterThan(0)
+      const [counts] = ['delivered', 'deferred'].flatMap((kind) => series?.values[kind] ?? [])
+      expect([query, range, counts]).toEqual([query, range, null])
+      expect([query, unknown(series?.values['delivered'] ?? series?.values['deferred'])]).toEqual([query, unknown(all?.values['accepted'])])
+    }
 })
 
 test('GET /series covers the range also in hours, and has the backlog of one moment of each', async () => {

@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import { readStatus } from '../../src/queue/queue-status.ts'
 import { WallView } from '../../src/system/wall-view.ts'
-import { NO_TRAFFIC, TRAFFIC_HOURS, TRAFFIC_MINUTES } from '../../src/store/counts/traffic.ts'
+import { NO_TRAFFIC, OLDER_MINUTES, TRAFFIC_HOURS, TRAFFIC_MINUTES } from '../../src/store/counts/traffic.ts'
 import { attempt, bounced, deferred, delivered, first, mail, MIN, ownerOf, queue, settleOne, T0, type Subject } from './mail.ts'
 import { operate } from '../support/operate.ts'
 
@@ -15,6 +15,7 @@ export function traffic(subject: () => Subject): void {
   test('each minute holds its recipients by kind', async () => {
     const { store, reader } = subject()
     const two = [{ address: 'ann@far.example' }, { address: 'bob@far.example' }]
+    expect(await reader.firstTraffic()).toBeNull()
     const [one, other] = [await queue(store, { leased: true, to: two }), await queue(store, { at: T0 + MIN, leased: true })]
     await settleOne(store, one, deferred(first(one), T0 + 5 * MIN), T0 + 1)
     await settleOne(store, one, delivered(first(one) + 1, T0 + MIN + 1), T0 + MIN + 1)
@@ -30,6 +31,7 @@ export function traffic(subject: () => Subject): void {
       ],
     })
     expect((await reader.traffic(T0 + 2 * MIN)).minutes).toHaveLength(2)
+    expect(await reader.firstTraffic()).toBe(T0)
   })
 
   test('the status without a daemon has the sums', async () => {
@@ -94,6 +96,7 @@ export function traffic(subject: () => Subject): void {
         [late, 2],
         [late + 60 * MIN, 1],
       ])
+      expect(await reader.firstTraffic()).toBe(OLDER_MINUTES)
     }
   })
 }

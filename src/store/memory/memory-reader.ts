@@ -317,6 +317,11 @@ export class MemoryReader implements ReaderEngine {
     return { total: sumOfTraffic(minutes), minutes: minutes.filter(({ at }) => at >= since && at > OLDER_MINUTES) }
   }
 
+  firstTraffic(): QueueTime | null {
+    const first = Math.min(...this.#queue.traffic.keys())
+    return first === Infinity ? null : first
+  }
+
   close(): void {
     // A reader in memory holds no resources.
   }

@@ -18,7 +18,7 @@ import { Contents } from './writing/contents.ts'
 import type { Statements } from './session/database-connection.ts'
 import { place, POSTGRES } from './spelling.ts'
 import { MESSAGE_COLUMNS, toMessage, toRecipient, type MessageRow, type RecipientRow } from './writing/rows.ts'
-import { trafficSince, trafficTotal } from './writing/traffic-counts.ts'
+import { firstTraffic, trafficSince, trafficTotal } from './writing/traffic-counts.ts'
 
 /** Creates the reader. `close` ends its session. */
 export function createPostgresReader(reading: Statements, close: () => Promise<void>): QueueReader {
@@ -31,6 +31,7 @@ export function createPostgresReader(reading: Statements, close: () => Promise<v
     records: recordsOver((...call) => runRecord(reading, recordCall(call), ...call[2])),
     ...outboxReader(reading),
     traffic: (since) => traffic(reading, since),
+    firstTraffic: async () => (await reading.query<{ readonly first: QueueTime | null }>(firstTraffic))[0]?.first ?? null,
     close,
   }
 }

@@ -27,6 +27,7 @@ export const addTraffic = `
   select $1, $2, new.* from unnest($3::bigint[], ${TRAFFIC_KINDS.map((_, n) => `$${n + 4}::bigint[]`).join(', ')}) as new
   on conflict (at, node, part) do update set ${ADDED}`
 export const trafficTotal = `select ${SUMS} from traffic`
+export const firstTraffic = 'select min(at) as first from traffic'
 export const trafficSince = `
   select at, ${SUMS} from traffic where at >= $1 and at > ${OLDER_MINUTES} group by at order by at`
 

@@ -68,6 +68,7 @@ export function createSqliteReader(db: Database): ReaderEngine {
       total: db.prepare<[], Traffic>(sql.trafficTotal).get() ?? NO_TRAFFIC,
       minutes: db.prepare<{ since: QueueTime }, TrafficMinute>(sql.trafficSince).all({ since }),
     })),
+    firstTraffic: () => db.prepare<[], QueueTime | null>(sql.firstTraffic).pluck().get() ?? null,
     close: () => void db.close(),
   }
 }

@@ -351,6 +351,7 @@ export const addTraffic = `
   insert into traffic (at, ${TRAFFIC}) values (?, ?, ?, ?, ?, ?, ?)
   on conflict (at) do update set ${TRAFFIC_KINDS.map((kind) => `${kind} = ${kind} + excluded.${kind}`).join(', ')}`
 export const trafficTotal = `select ${TRAFFIC_SUMS} from traffic`
+export const firstTraffic = 'select min(at) from traffic'
 export const trafficSince = `select at, ${TRAFFIC} from traffic where at >= :since and at > ${OLDER_MINUTES} order by at`
 
 /** The earliest of the newest `:kept` rows; no row when there are fewer than `:kept`. */
