@@ -28,8 +28,8 @@ const SERVER_SENT = 'text/event-stream'
 const typePatterns = z
   .string()
   .max(1_000)
-  .default('')
-  .transform((text) => text.split(',').filter((one) => one !== ''))
+  .optional()
+  .transform((text) => text?.split(',') ?? [])
   .refine((types) => types.every((one) => selectedTypes([one]).length > 0), `expected types separated by commas: ${EVENT_TYPES.join(', ')}`)
 
 export const eventQuery = z.strictObject({

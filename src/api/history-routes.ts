@@ -54,7 +54,7 @@ const auditQuery = z
   .strictObject({
     who: nameOrPattern.optional().describe('name of the operator; * matches any text'),
     action: nameOrPattern.optional().describe('such as hold or suspend; * matches any text'),
-    request_id: z.string().max(64).optional().describe('X-Request-Id of the answer to the request that ordered the action'),
+    request_id: z.string().min(1).max(64).optional().describe('X-Request-Id of the answer to the request that ordered the action'),
     state: z.enum(OPERATION_STATES).optional(),
     since: durationText.optional().describe('less long ago than this: 30m, 2h, 1d'),
     recorded_after: instantText.optional().describe(`at this time or later: ${NAMED_INSTANT}`),

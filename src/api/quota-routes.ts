@@ -39,7 +39,7 @@ export const quotaRoutes = (view: QuotaView): readonly ApiRoute[] => [
     role: 'viewer',
     summary: 'The fullest quotas',
     about: 'The use of each limit of the `[quota.NAME]` tables by the keys with the most messages, the fullest limits first.',
-    query: z.strictObject({ quota: z.string().max(64).optional().describe('name of a quota'), limit: pageLimit }),
+    query: z.strictObject({ quota: z.string().min(1).max(64).optional().describe('name of a quota'), limit: pageLimit }),
     answers: { 200: { about: 'the uses', shape: quotaUsesShape } },
     handler: async (request) => {
       assertUnlimited(request)

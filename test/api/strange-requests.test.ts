@@ -72,6 +72,25 @@ test('unknown parameters, and values of a wrong kind, are named', async () => {
   }
 })
 
+/** The members of an OpenAPI document that name the parameters of a query. */
+interface Parameters {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly parameters?: readonly { in: string; name: string }[] }>>>>
+}
+
+test('a parameter without a value is refused: a filter that was left empty by mistake would select everything', async () => {
+  const { paths } = JSON.parse((await world.api.get('/openapi.json', as)).text) as Parameters
+  let tried = 0
+  for (const route of world.api.api.routes.filter(({ method }) => method === 'GET')) {
+    const parameters = paths[route.path.replaceAll(/:(\w+)/g, '{$1}')]?.['get']?.parameters ?? []
+    for (const { name } of parameters.filter((one) => one.in === 'query')) {
+      tried++
+      expectProblem(await world.api.get(`${pathOf(route)}?${name}=`, as), `${route.path}?${name}=`, [400, 422])
+    }
+  }
+  expect(tried).toBeGreaterThan(50)
+  expectProblem(await world.api.get('/events?types=,message.accepted', as), 'an empty type', [422])
+})
+
 const BODIES: readonly (readonly [body: string, type: string, statuses: readonly number[]])[] = [
   ['{}', 'text/plain', [415]],
   ['', 'application/json', [400, 422]],
