@@ -51,9 +51,20 @@ describe('a [schedule.NAME] table', () => {
     ['no times', { do: 'flush', destinations: '*' }, 'at is missing; write a cron expression'],
     ['no work', { at: '0 1 * * *' }, 'do is missing; write one of "backup", "report"'],
     ['an unknown work', { at: '0 1 * * *', do: 'dance' }, 'do: "dance" is unknown; write one of'],
-    ['a wrong field', { ...BACKUP, at: '61 2 * * *' }, 'at: 61 is a invalid expression for minute'],
-    ['too few fields', { ...BACKUP, at: '2 * *' }, 'at: expected 5 or 6 fields but got 3'],
-    ['a day that no month has', { ...BACKUP, at: '0 2 30 2 *' }, 'at: 30 2 is an impossible day of month for the given month'],
+    ['a wrong field', { ...BACKUP, at: '61 2 * * *' }, 'at: "61" is no minute; write 0 to 59, a list (1,15)'],
+    [
+      'too few fields',
+      { ...BACKUP, at: '2 * *' },
+      'at: "2 * *" has 3 fields; write 5 fields (minute, hour, day of month, month, day of week), or 6',
+    ],
+    ['an unknown name of times', { ...BACKUP, at: '@nightly' }, 'at: "@nightly" is unknown; write @hourly, @daily'],
+    ['other characters', { ...BACKUP, at: '0 2 * * !' }, 'at: "0 2 * * !" has characters of no cron expression; write digits, names'],
+    ['a weekday of no month', { ...BACKUP, at: '0 2 * * 8' }, 'at: "8" is no day of week; write 0 to 7'],
+    [
+      'a day that no month has',
+      { ...BACKUP, at: '0 2 30 2 *' },
+      'at: the day 30 is in no month of "0 2 30 2 *"; write a day that one of its months has',
+    ],
     [
       'days that never fall together',
       { ...BACKUP, at: '0 2 1-7 * 1#4' },
@@ -81,6 +92,13 @@ describe('a [schedule.NAME] table', () => {
     ],
   ] as const)('is refused with %s', (_what, table, text) => {
     expect(problemsOf(() => read({ x: table }))).toEqual([expect.stringContaining(`schedule."x": ${text}`)])
+  })
+
+  test('is refused with two wrong fields, each of which is named', () => {
+    expect(problemsOf(() => read({ x: { ...BACKUP, at: '0 24 * 13 *' } }))).toEqual([
+      expect.stringContaining('at: "24" is no hour; write 0 to 23'),
+      expect.stringContaining('at: "13" is no month; write 1 to 12 or jan to dec'),
+    ])
   })
 
   test('is refused with a name that is no word', () => {
@@ -113,7 +131,7 @@ test('all mistakes are reported at once, each with its line', () => {
   const load = () => loadConfig({ file, env: {}, overrides: [], uid: 1_000, calledAs: 'deferd' })
   expect(problemsOf(load).map((text) => text.slice(file.length + 1))).toEqual([
     expect.stringContaining('1: schedule."a": to is missing'),
-    expect.stringContaining('2: schedule."a": at: 61 is a invalid expression for minute'),
+    expect.stringContaining('2: schedule."a": at: "61" is no minute'),
     expect.stringContaining('3: schedule."a": zone: "Mars" is not a time zone'),
     expect.stringContaining('5: schedule."a": keep: expected a whole number of at least 1'),
     expect.stringContaining('6: schedule."b": notify is missing'),

@@ -61,8 +61,6 @@ interface OwnValues {
   readonly domains: readonly string[] | undefined
 }
 
-const FIELDS = 'second?, minute, hour, day of month, month, day of week'
-
 /** Reads one table and collects its problems. */
 class TableReader {
   readonly #name: string
@@ -109,7 +107,7 @@ class TableReader {
       this.refuse(`zone: ${JSON.stringify(zone)} is not a time zone; write a name such as "Europe/Berlin"`, 'zone')
     if (at === undefined) return undefined
     const mistakes = cronMistakes(at)
-    for (const mistake of mistakes) this.refuse(`at: ${mistake} (fields: ${FIELDS})`, 'at')
+    for (const mistake of mistakes) this.refuse(`at: ${mistake}`, 'at')
     if (mistakes.length > 0 || !hasZone) return undefined
     const times = new RunTimes(new CronExpression(at, zone))
     if (times.next(TRIED_FROM) !== null) return { at, zone, times }
