@@ -212,6 +212,7 @@ export class Daemon {
     if (process.getuid?.() === 0) events.emit({ kind: 'note', level: 'warning', text: STAYS_ROOT })
     await this.#startOf(opening)
     await this.#admin.openSocket()
+    this.#opening.partsIfOpen?.started()
     this.#isOpen = true
     spare.prepare()
   }

@@ -33,7 +33,10 @@ export async function openFileQueue(deps: FileQueueDeps): Promise<OpenedQueue> {
 }
 
 /** Logs what the opening found. Rejects with QueueMoved, or with StoreUnavailable when the queue cannot be read. */
-async function examined({ store, reader, sides, recovery, close }: OwnedStore, { directory, events }: FileQueueDeps): Promise<OpenedQueue> {
+async function examined(
+  { store, reader, sides, recovery, started, close }: OwnedStore,
+  { directory, events }: FileQueueDeps,
+): Promise<OpenedQueue> {
   if (recovery.created) events.emit({ kind: 'note', level: 'info', text: `new queue created in ${directory}` })
   if (recovery.repair !== null) noteRepair(events, recovery.repair)
   for (const message of recovery.quarantined) events.emit(quarantineNote(message))
@@ -43,7 +46,7 @@ async function examined({ store, reader, sides, recovery, close }: OwnedStore, {
   if (incomplete > 0) events.emit({ kind: 'note', level: 'warning', text: `${incomplete} messages ${INCOMPLETE}` })
   const membership = new QueueHandover(SOLE_MEMBERSHIP)
   const movable = { name: directory, moves: store, giveAway: () => membership.giveAway(), takeBack: () => membership.takeBack() }
-  return { store, reader, sides, providers: null, membership, node: null, movable, close }
+  return { store, reader, sides, providers: null, membership, node: null, movable, started, close }
 }
 
 const INCOMPLETE = 'are between this queue and another one, because deferd queue move was interrupted: repeat that command'
@@ -55,6 +58,7 @@ async function openPatiently({ directory, clock, events, failed }: FileQueueDeps
       return await openStore(directory, {
         threads: true,
         create: true,
+        isStarting: true,
         onQuarantined: (message) => events.emit(quarantineNote(message)),
         onRepaired: (repair) => noteRepair(events, repair),
         onFailed: failed,

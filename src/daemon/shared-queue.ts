@@ -120,7 +120,7 @@ async function openAsNode(joined: PostgresQueue, deps: SharedQueueDeps, ownershi
   }
   const movable = { name, moves: store, giveAway, takeBack: () => membership.takeBack() }
   const reader = { ...joined.reader, clockRecord: () => readRecord(clock, joined.time) }
-  return { store, reader, sides, providers: keys.providers, membership, node, movable, close }
+  return { store, reader, sides, providers: keys.providers, membership, node, movable, started: () => undefined, close }
 }
 
 /** Rejects with QueueMoved for a queue that was moved as a whole. Logs that a move was not completed. */

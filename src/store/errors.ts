@@ -14,9 +14,10 @@ export class QueueInUse extends Error {
   /** Process id of the owner; undefined until the owner has written its owner file. */
   readonly pid: number | undefined
 
-  constructor(directory: string, pid: number | undefined, since: string | undefined) {
+  constructor(directory: string, pid: number | undefined, since: string | undefined, isStarting = false) {
     const holder = pid === undefined ? 'another process' : `process ${pid}${since === undefined ? '' : ` (since ${since})`}`
-    super(`the queue in ${directory} is in use by ${holder}`)
+    const starting = isStarting ? ', a daemon that is starting: repeat the command when deferd check --running ends with 0' : ''
+    super(`the queue in ${directory} is in use by ${holder}${starting}`)
     this.pid = pid
   }
 }

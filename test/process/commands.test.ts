@@ -76,7 +76,7 @@ test('the relay starts with one command, accepts a message, shows it, and exits 
 
   const second = deferd(['start'])
   expect(second.status).toBe(75)
-  expect(second.stderr).toMatch(/^deferd: the queue in .* is in use by process \d+.*\n$/)
+  expect(second.stderr).toMatch(/^deferd: the queue in .* is in use by process \d+ \(since \S+\)\n$/)
 
   daemon.child.kill('SIGHUP')
   await until(() => daemon.log.some((text) => text.includes('reload -- ')))

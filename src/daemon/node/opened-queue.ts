@@ -55,6 +55,8 @@ export interface OpenedQueue {
   /** Null for a queue with one owner. */
   readonly node: SharingNode | null
   readonly movable: MovableSource
+  /** Notes that this process answers commands from now on. */
+  readonly started: () => void
   /** Closes reader and store, and gives up the ownership. */
   readonly close: () => Promise<void>
 }

@@ -3,7 +3,7 @@
  * `release` or until its process ends. The kernel releases the lock of a process however it ends, so no stale lock can remain. A
  * plain file beside the lock names the owner, for the error message of a second process.
  */
-import { accessSync, constants, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { errorCode } from '../../system/caught-error.ts'
@@ -14,15 +14,24 @@ import { diskFailure } from './disk-failure.ts'
 import { isDiskFull, QueueFolderUnusable, QueueInUse } from '../errors.ts'
 
 export interface Ownership {
+  /** Notes that the owner answers commands from now on. */
+  started(): void
   /** Releases the lock. Idempotent. */
   release(): void
 }
 
 const LOCK = 'begin exclusive'
 
-/** Creates the queue folder when it is missing, then locks the queue. Throws QueueInUse, QueueFolderUnusable, DiskFull or StoreFailed. */
-export function takeOwnership(directory: string): Ownership {
+/** Second line of the owner file of a daemon that does not answer commands yet. */
+const STARTING = 'starting\n'
+
+/**
+ * Creates the queue folder when it is missing, then locks the queue. `isStarting` is true for a daemon, which answers commands from `started` on.
+ * Throws QueueInUse, QueueFolderUnusable, DiskFull or StoreFailed.
+ */
+export function takeOwnership(directory: string, isStarting = false): Ownership {
   const ownerFile = join(directory, 'owner')
+  const owner = `${process.pid}\n`
   const db = usable(directory, () => {
     makeFolder(directory)
     const path = join(directory, 'lock.db')
@@ -31,13 +40,17 @@ export function takeOwnership(directory: string): Ownership {
   })
   try {
     usable(directory, () => lock(db, directory))
-    usable(directory, () => writeFileSync(ownerFile, `${process.pid}\n`, { mode: 0o600 }))
+    usable(directory, () => writeFileSync(ownerFile, isStarting ? owner + STARTING : owner, { mode: 0o600 }))
   } catch (error) {
     db.close()
     if (!isBusy(error)) throw error
     throw new QueueInUse(directory, ...holderOf(ownerFile))
   }
   return {
+    started() {
+      // A shorter file needs no room on a full disk.
+      if (db.open && existsSync(ownerFile)) truncateSync(ownerFile, owner.length)
+    },
     release() {
       if (!db.open) return
       rmSync(ownerFile, { force: true })
@@ -59,13 +72,14 @@ function lock(db: Database.Database, directory: string): void {
   releaseToOpen(directory)
 }
 
-/** Reads the owner's process id and start time from the owner file. */
-function holderOf(ownerFile: string): [pid: number | undefined, since: string | undefined] {
+/** Reads the owner's process id, its start time and whether it is starting from the owner file. */
+function holderOf(ownerFile: string): [pid: number | undefined, since: string | undefined, isStarting: boolean] {
   try {
-    const pid = Number.parseInt(readFileSync(ownerFile, 'utf8'), 10)
-    return [Number.isNaN(pid) ? undefined : pid, statSync(ownerFile).mtime.toISOString()]
+    const text = readFileSync(ownerFile, 'utf8')
+    const pid = Number.parseInt(text, 10)
+    return [Number.isNaN(pid) ? undefined : pid, statSync(ownerFile).mtime.toISOString(), text.endsWith(STARTING)]
   } catch (error) {
-    if (isErrno(error)) return [undefined, undefined]
+    if (isErrno(error)) return [undefined, undefined, false]
     throw error
   }
 }

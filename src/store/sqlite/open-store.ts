@@ -27,6 +27,8 @@ export interface OwnedStore {
   readonly sides: StoreSides
   /** Changes that the recovery made to the state left by the previous owner. */
   readonly recovery: RecoveryReport
+  /** Notes that this process answers commands from now on, after `isStarting`. */
+  readonly started: () => void
   /** Closes the reader and the store, then releases the ownership. */
   readonly close: () => Promise<void>
 }
@@ -38,16 +40,23 @@ interface OwnerOptions extends StoreOptions {
   readonly create: boolean
   /** True when this process has the lock of the folder for another purpose, and keeps it. */
   readonly isOwned?: boolean | undefined
+  /** True for a daemon, which answers commands from `started` on. */
+  readonly isStarting?: boolean
 }
+
+const OWNED_BEFORE: Ownership = { started: () => undefined, release: () => undefined }
 
 /**
  * Takes ownership of the queue, opens it and recovers it. Rejects with NoSuchQueue, QueueInUse or an error of `openCore`
  * (QueueTooNew, QueueIncompatible, SchemaChanged, QueueFolderUnusable, QueueEmptied, ForeignLog, DiskFull, StoreFailed); the ownership is then
  * released.
  */
-export async function openStore(directory: string, { threads, create, isOwned = false, ...options }: OwnerOptions): Promise<OwnedStore> {
+export async function openStore(
+  directory: string,
+  { threads, create, isOwned = false, isStarting = false, ...options }: OwnerOptions,
+): Promise<OwnedStore> {
   if (!create && !existsSync(queueFile(directory))) throw new NoSuchQueue(directory)
-  const ownership: Ownership = isOwned ? { release: () => undefined } : takeOwnership(directory)
+  const ownership = isOwned ? OWNED_BEFORE : takeOwnership(directory, isStarting)
   try {
     const { store, reader, sides, recovery } = await (threads ? openInThreads(directory, options) : openInline(directory, options))
     const close = async (): Promise<void> => {
@@ -55,20 +64,22 @@ export async function openStore(directory: string, { threads, create, isOwned = 
       await store.close()
       ownership.release()
     }
-    return { store, reader, sides, recovery, close }
+    return { store, reader, sides, recovery, started: () => ownership.started(), close }
   } catch (error) {
     ownership.release()
     throw error
   }
 }
 
-async function openInThreads(directory: string, options: StoreOptions): Promise<Omit<OwnedStore, 'close'>> {
+type Opened = Omit<OwnedStore, 'started' | 'close'>
+
+async function openInThreads(directory: string, options: StoreOptions): Promise<Opened> {
   const { store, recovery, side: writer } = await openWorkerStore({ directory }, options)
   const reader = openWorkerReader(directory)
   return { store, recovery, reader, sides: { reader: reader.side, writer } }
 }
 
-async function openInline(directory: string, options: StoreOptions): Promise<Omit<OwnedStore, 'close'>> {
+async function openInline(directory: string, options: StoreOptions): Promise<Opened> {
   return { ...(await openInlineStore({ directory }, options)), sides: { reader: ANSWERS_AT_ONCE, writer: ANSWERS_AT_ONCE } }
 }
 

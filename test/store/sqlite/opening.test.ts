@@ -238,6 +238,20 @@ describe('one owner', () => {
     takeOwnership(directory).release()
   })
 
+  test('a second one is told of an owner that does not answer commands yet', () => {
+    const directory = folder()
+    const owner = takeOwnership(directory, true)
+    const refused = (text: RegExp) => expect(() => takeOwnership(directory)).toThrow(text)
+    refused(/in use by process \d+ \(since \S+\), a daemon that is starting: repeat the command when deferd check --running/)
+    owner.started()
+    refused(new RegExp(`in use by process ${process.pid} \\(since \\S+\\)$`))
+    owner.release()
+    // The next owner is no daemon.
+    const command = takeOwnership(directory)
+    refused(/\)$/)
+    command.release()
+  })
+
   test('another process is refused, and a killed owner leaves no lock behind', async () => {
     const directory = folder()
     const child = fork(fileURLToPath(new URL('./holder.ts', import.meta.url)), [directory])
