@@ -1,9 +1,10 @@
 /** Routes of the API for shares of the queue. */
 import { z } from 'zod'
 import type { QueueView } from '../queries/queue-view.ts'
-import { sharesOf } from '../queries/shares.ts'
+import { wholeNumber } from '../queries/cursor.ts'
+import { MOST_SHARES, sharesOf } from '../queries/shares.ts'
 import { sharesShape } from '../resources/share-json.ts'
-import { apiRoute, assertUnlimited, json, pageLimit, type ApiRoute } from './route/api-route.ts'
+import { apiRoute, assertUnlimited, json, type ApiRoute } from './route/api-route.ts'
 
 type SharesView = Pick<QueueView, 'reader' | 'policies' | 'liveShares'>
 
@@ -15,7 +16,10 @@ export const shareRoutes = (view: SharesView): readonly ApiRoute[] => [
     summary: 'The shares of the queue',
     about:
       'What waits of each share (`fair_share`), and what it had of the deliveries of its class. Reads the whole queue: a million messages take some seconds. Of several nodes, deliveries are those of the node that answers.',
-    query: z.strictObject({ class: z.string().max(64).optional().describe('name of a class'), limit: pageLimit }),
+    query: z.strictObject({
+      class: z.string().min(1).max(64).optional().describe('name of a class'),
+      limit: wholeNumber(1, MOST_SHARES).default(50).describe('shares in the answer'),
+    }),
     answers: { 200: { about: 'the shares', shape: sharesShape } },
     handler: async (request) => {
       assertUnlimited(request)

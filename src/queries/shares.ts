@@ -6,6 +6,9 @@ import type { LiveShare } from '../queue/scheduler/turns/share-activity.ts'
 import type { ShareUseJson, SharesJson } from '../resources/share-json.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 
+/** Maximum number of shares in an answer. */
+export const MOST_SHARES = 50_000
+
 export interface ShareQuery {
   /** Name of a class; all when absent. */
   readonly class?: string | undefined

@@ -20,6 +20,7 @@ export type QueueAccess = Pick<
   | 'reloadDaemon'
   | 'liveDestinations'
   | 'liveStatus'
+  | 'liveShares'
   | 'openNodes'
 >
 
@@ -48,6 +49,11 @@ export function queueAccess(deps: AccessDeps): QueueAccess {
       (skipsDaemon ? null : await daemonClient(config)) ?? (await at(config)).openClient(),
     liveDestinations: async (config) => (await at(config)).destinations(),
     liveStatus: async (config) => (await at(config)).status(),
+    liveShares: async ({ queue_directory: directory }, query) => {
+      if (!existsSync(adminSocketPath(directory))) return null
+      const { askForShares } = await import('./api-client.ts')
+      return askForShares(directory, query)
+    },
     newLoginCode: async (config, user) => {
       const { askForLoginCode } = await import('./api-client.ts')
       return askForLoginCode(config.queue_directory, user)

@@ -33,6 +33,7 @@ export function remoteProgram(shell: Shell, options: RemoteOptions): RemoteProgr
     openNodes: async () => here(),
     liveDestinations: async () => here(),
     liveStatus: async () => here(),
+    liveShares: async () => here(),
   }
   return {
     shell: remote,

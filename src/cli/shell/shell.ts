@@ -14,6 +14,7 @@ import type { SubmissionFiles } from '../../queue/intake/maildrop-writer.ts'
 import type { LiveStatus } from '../../queue/queue-status.ts'
 import type { NodeDirectory } from '../../store/membership/node-directory.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
+import type { SharesJson } from '../../resources/share-json.ts'
 import type { Endpoint } from '../../system/net.ts'
 import type { LiveDestination } from '../../queue/scheduler/destination.ts'
 import { clockOf } from '../../system/queue-clock.ts'
@@ -122,6 +123,8 @@ export interface Shell {
   openNodes(config: Config): Promise<NodeDirectory | null>
   /** State of the running daemon, or of all nodes that answer; null when no daemon runs. */
   liveStatus(config: Config): Promise<LiveStatus | null>
+  /** The shares of the queue as the running daemon knows them; null when no daemon runs. */
+  liveShares(config: Config, query: { readonly class?: string | undefined; readonly limit: number }): Promise<SharesJson | null>
   /** A code that logs in to the page of the running daemon; null when no daemon runs. */
   newLoginCode(config: Config, user: PageUser): Promise<LoginCode | null>
   /** Shows the lines of sessions of the running daemon, until the trace ends; null when no daemon runs. */

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { DestinationPolicies } from '../../../config/destination-policies.ts'
 import type { Config } from '../../../config/options.ts'
 import { grouped, jsonLine } from '../../../presentation/text.ts'
-import { sharesOf } from '../../../queries/shares.ts'
+import { MOST_SHARES, sharesOf, type ShareQuery } from '../../../queries/shares.ts'
 import { openShareWeights, ShareWeights } from '../../../queue/intake/share-weights.ts'
 import type { ShareUseJson, SharesJson } from '../../../resources/share-json.ts'
 import { queryOf } from '../../queue-client/api-connection.ts'
@@ -63,14 +63,21 @@ async function list(
   command: Command,
 ): Promise<void> {
   const { config } = await configOf(shell, command)
-  await withSource(shell, config, async (source) => {
-    const path = `/shares${queryOf({ class: name, limit: String(limit) })}`
-    const answer = await resourceOf<SharesJson>(source, path, ({ reader }) =>
-      sharesOf({ reader, policies: () => policiesOf(config), liveShares: () => [] }, { class: name, limit }),
-    )
-    const lines = json === true ? answer.shares.map(jsonLine) : textOf(answer, displayOf(shell)).map((line) => `${line}\n`)
-    await shell.stdout.write(lines.join(''))
-  })
+  const answer = await answerOf(shell, config, { class: name, limit: Math.min(limit, MOST_SHARES) })
+  const lines = json === true ? answer.shares.map(jsonLine) : textOf(answer, displayOf(shell)).map((line) => `${line}\n`)
+  await shell.stdout.write(lines.join(''))
+}
+
+/** The answer of the daemon, which knows the deliveries; without one, nothing is in delivery. */
+async function answerOf(shell: Shell, config: Config, query: ShareQuery): Promise<SharesJson> {
+  const live = shell.api === null ? await shell.liveShares(config, query) : null
+  if (live !== null) return live
+  const path = `/shares${queryOf({ class: query.class, limit: String(query.limit) })}`
+  return withSource(shell, config, (source) =>
+    resourceOf<SharesJson>(source, path, ({ reader }) =>
+      sharesOf({ reader, policies: () => policiesOf(config), liveShares: () => [] }, query),
+    ),
+  )
 }
 
 export function addQueueShares(parent: Command, shell: Shell): void {
