@@ -1,5 +1,6 @@
 /** The web page: its routes, the page of a refused request, and the login. */
 import type { LoginPage } from '../admin/account-routes.ts'
+import { HTTP_PROBLEMS } from '../http/problem-details.ts'
 import type { Route } from '../http/route-table.ts'
 import type { RefusalPage } from '../http/web-refusal.ts'
 import { failureScreen } from './screens/failure-screen.ts'
@@ -53,10 +54,14 @@ export class Page {
   }
 
   /** Shows a problem to a person. */
-  readonly refusal: RefusalPage = ({ kind: { title, status }, message: detail, headers: more }, { path, headers, requester }) => {
+  readonly refusal: RefusalPage = (problem, { path, headers, requester }) => {
     const view = viewOf(this.#deps, { requester, parameters: {}, query: new URLSearchParams(), headers }, path, null)
-    const answer = screenAnswer(view, failureScreen(view, { title, detail }), status)
-    return { ...answer, headers: { ...answer.headers, ...more } }
+    const { title, detail } =
+      problem.kind === HTTP_PROBLEMS.unknownPath
+        ? { title: 'No such screen', detail: `the page has no screen ${path}` }
+        : { title: problem.kind.title, detail: problem.message }
+    const answer = screenAnswer(view, failureScreen(view, { title, detail }), problem.kind.status)
+    return { ...answer, headers: { ...answer.headers, ...problem.headers } }
   }
 
   readonly login: LoginPage = (facts) => loginScreen({ ...facts, relay: this.#deps.view.loaded().config.myhostname, files: FILES_FOLDER })

@@ -59,7 +59,7 @@ async function oldestOf({ reader }: QueueView, { queues }: QueueTally): Promise<
 async function waitedEarlier({ reader, clock }: QueueView): Promise<NowJson['waited']> {
   const now = clock.now()
   const [first] = await reader.records.backlogs.of(now - HOUR, now)
-  return first === undefined ? null : { time: wholeTime(first.at, clock.wall), recipients: waitingOf(first) }
+  return first === undefined ? null : { time: wholeTime(first.at, clock.wall), recipients: waitingOf(first), hold: first.hold }
 }
 
 async function read(view: QueueView): Promise<Stored> {

@@ -6,6 +6,7 @@ import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { OUTAGES, planOf, type Setup } from '../planner/plan.ts'
 import { plannedAttempts } from '../planner/schedule.ts'
 import { planJson, type PlanJson } from '../resources/plans/retry-plan-json.ts'
+import { grouped } from '../presentation/text.ts'
 import { SECOND, type Duration } from '../system/clock.ts'
 
 interface PlanRequest {
@@ -38,7 +39,9 @@ function setupOf(text: string, request: PlanRequest, config: Config): Setup {
   const schedule = { policy, lifetime, attempts, jitter, seed: request.seed ?? 1 }
   const tooMany = MOST_ATTEMPTS + 1
   if (plannedAttempts({ ...schedule, attempts: attempts === 0 ? tooMany : Math.min(attempts, tooMany) }).length === tooMany)
-    throw new PolicyError(`the policy makes more than ${MOST_ATTEMPTS} attempts in the lifetime, too many for a plan: lengthen its waits`)
+    throw new PolicyError(
+      `the policy ${text} makes more than ${grouped(MOST_ATTEMPTS)} attempts in the lifetime, too many for a plan: lengthen its waits, or shorten maximal_queue_lifetime`,
+    )
   return { name: text, schedule, warnings: config.delay_warning_time }
 }
 

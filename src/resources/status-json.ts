@@ -85,7 +85,7 @@ const nowMembers = {
   ),
   oldest: oldestShape.nullable(),
   waited: z
-    .object({ time, recipients: count })
+    .object({ time, recipients: count, hold: count.describe('recipients that were on hold then') })
     .nullable()
     .describe('recipients that waited (incoming, active, deferred) at the first count of the last hour; null before the first count'),
   ages: agesShape

@@ -271,6 +271,24 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     }
   })
 
+  test('while the server does not answer, a dialog says so, and the screen stays with what is checked on it', async () => {
+    const page = await tab()
+    await page.goto(`${daemon.url}login#${await daemon.code()}`)
+    await page.waitForURL(daemon.url)
+    await page.goto(`${daemon.url}messages`)
+    await page.locator('input[name=id]').first().check()
+    await page.route(/operations\/new/, (asked) => asked.abort('connectionrefused'))
+    const hold = page.getByRole('button', { name: 'Hold…' })
+    await hold.click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('The server does not answer: nothing was changed.').waitFor()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    expect([page.url(), await page.locator('input[name=id]:checked').count()]).toEqual([`${daemon.url}messages`, 1])
+    await page.unroute(/operations\/new/)
+    await hold.click()
+    await page.getByRole('heading', { name: 'Hold 1 message?' }).waitFor()
+  })
+
   test('a screen whose session has ended stays, and says so', async () => {
     const page = await liveTab()
     await page.context().clearCookies()

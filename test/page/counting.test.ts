@@ -172,6 +172,8 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
         else await countedAtWork(tab, counted)
         await tab.getByText(shown, { exact: true }).first().waitFor()
         expect(await tab.getByText(notice).count()).toBe(0)
+        if (path.includes('/'))
+          expect(await tab.locator('.answer').innerText()).toContain('3 recipients wait for 450 4.2.1 busy, try later.')
       } finally {
         await context.close()
         now.close()

@@ -29,7 +29,7 @@ test('all coming attempts are counted, also those that are not drawn', async () 
 
 test('the planner opens with a plan of these settings, and a refusal begins with a capital letter', async () => {
   expect(await textOf('planner')).toContain('Attempts in all')
-  expect(await textOf('planner?policy=fixed')).toMatch(/role="alert">.* The policy makes more than 2000 attempts in the lifetime/)
+  expect(await textOf('planner?policy=fixed')).toMatch(/role="alert">.* The policy fixed makes more than 2,000 attempts in the lifetime/)
 })
 
 test('the consequences of an operation are true for one message and for several', async () => {

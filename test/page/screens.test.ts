@@ -219,7 +219,9 @@ test('the time zone is chosen once, kept by a cookie, and named on every screen'
     const refused = await ask(path, 'admin', { headers })
     const page = (await refused.text()).replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')
     expect([path, refused.status, page]).toEqual([path, status, expect.stringContaining('Times in UTC+9')])
+    expect(page).not.toMatch(/openapi|resource/i)
   }
+  expect(await textOf('no-such-screen')).toContain('The page has no screen /no-such-screen.')
   const shown = await (await ask(`messages/${id}`, 'admin', { headers })).text()
   const [, at = '', title] = /<time datetime="([^"]+)" title="([^"]+)">/.exec(shown) ?? []
   expect(title).toBe(`${new Date(Date.parse(at) + 9 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ')} UTC+9`)

@@ -21,6 +21,8 @@ interface ShownNow {
   readonly hour?: Partial<NowState['last_hour']>
   /** Recipients that waited an hour ago. */
   readonly before?: number
+  /** Recipients that were on hold an hour ago; as many as now when absent. */
+  readonly heldBefore?: number
   readonly places?: readonly Place[]
   readonly broken?: true
   /** The share whose limit refuses new mail; null for the whole queue. */
@@ -37,9 +39,9 @@ const place = (destination: string, waiting: number, state: Place['state'] = 'op
 const NO_TRAFFIC = { accepted: 0, delivered: 0, deferred: 0, bounced: 0, expired: 0, deleted: 0 }
 const STORE = { kind: 'store-unavailable', count: null, at_least: false, within: null, text: 'disk full', since: at('15:00') } as const
 
-const nowState = ({ queues = {}, hour = {}, before, places = [], broken, full }: ShownNow): NowState => ({
+const nowState = ({ queues = {}, hour = {}, before, heldBefore = queues['hold'] ?? 0, places = [], broken, full }: ShownNow): NowState => ({
   time: at('16:00'),
-  waited: before === undefined ? null : { time: at('15:00'), recipients: before },
+  waited: before === undefined ? null : { time: at('15:00'), recipients: before, hold: heldBefore },
   limits: full === undefined ? [] : [{ share: full, refused_since: at('15:00') }],
   queues: Object.entries(queues).map(([name, recipients]) => ({
     queue_name: name,
@@ -96,6 +98,18 @@ const NOW_STATES: readonly (readonly [ShownNow, string])[] = [
   [
     { queues: { deferred: 500 }, before: 1_000, places: [place('gmail.com', 400, 'suspended')] },
     'The queue is draining: 500 recipients wait, 500 fewer than an hour ago. gmail.com has 80 % of them, and is suspended.',
+  ],
+  [
+    { queues: { deferred: 6_296, hold: 570 }, before: 6_579, heldBefore: 0, places: [place('gmail.com', 4_186)] },
+    '6,296 recipients wait, 283 fewer than an hour ago; 570 more are on hold. gmail.com has 66 % of them.',
+  ],
+  [
+    { queues: { deferred: 900, hold: 1 }, before: 300, heldBefore: 601, places: [place('gmail.com', 900)] },
+    '900 recipients wait, 600 more than an hour ago; 600 fewer are on hold. gmail.com has all of them.',
+  ],
+  [
+    { queues: { deferred: 100, hold: 20 }, before: 900, heldBefore: 0, places: [place('gmail.com', 100)] },
+    'The queue is draining: 100 recipients wait, 800 fewer than an hour ago; 20 more are on hold. gmail.com has all of them.',
   ],
   [
     { queues: { deferred: 500 }, before: 495, places: [place('gmail.com', 130, 'open', true)] },
@@ -262,6 +276,10 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
   ],
   [
     { recipients: [one({ next_attempt_time: at('15:59') })] },
+    'far.example defers it: 421 4.7.28 unusual rate. It is due since 16:59, and waits for its turn.',
+  ],
+  [
+    { recipients: [one({ next_attempt_time: at('16:00') })] },
     'far.example defers it: 421 4.7.28 unusual rate. The next attempt is due now.',
   ],
   [{ recipients: [one({ next_attempt_time: null })] }, 'far.example defers it: 421 4.7.28 unusual rate. No attempt is planned.'],
@@ -382,7 +400,7 @@ const seriesWith = (values: SeriesJson['series'][number]['values'], name: string
   step: 60,
   series: [{ name, values }],
   marks: [],
-  as_of: 0,
+  as_of: 120,
 })
 
 test('a trend: how the backlog changed, and what happened to mail', () => {
@@ -396,6 +414,8 @@ test('a trend: how the backlog changed, and what happened to mail', () => {
   expect(sentence({ deferred: [null, 120, 3_000], hold: [null, 0, 400] })).toBe(
     `The backlog, known for the last 1m, grew from 120 to 3,000 recipients; 400 more are on hold. ${flowText}`,
   )
+  // One count is no trend.
+  expect(sentence({ deferred: [null, 6_825], hold: [null, 1] })).toBe(`6,825 recipients wait; 1 more is on hold. ${flowText}`)
   expect(sentence({ deferred: [3_000, null, 120] })).toBe(`The backlog fell from 3,000 to 120 recipients. ${flowText}`)
   expect(sentence({ deferred: [1, 1] })).toBe(`The backlog is about as it was: 1 recipient. ${flowText}`)
   expect(sentence({ deferred: [100, 109] })).toBe(`The backlog is about as it was: 109 recipients. ${flowText}`)
@@ -405,7 +425,9 @@ test('the rate of an interval that has not ended is that of the time it has last
   const flow = { ...seriesWith({ delivered: [3_600, 900] }), from: 0, to: 7_200, step: 3_600, as_of: 3_600 + 900 }
   const rates = (series: SeriesJson): readonly number[] => ratePoints(series, 'delivered').map(([, rate]) => rate)
   expect(rates(flow)).toEqual([1, 1, 1])
-  expect(rates({ ...flow, as_of: 3_601, series: seriesWith({ delivered: [3_600, 30] }).series })).toEqual([1, 0.5, 0.5])
+  // That of some minutes is not scaled up to an hour, unless there is no other.
+  expect(rates({ ...flow, as_of: 3_600 + 899, series: seriesWith({ delivered: [3_600, 900] }).series })).toEqual([1, 1])
+  expect(rates({ ...flow, as_of: 3_601, series: seriesWith({ delivered: [null, 30] }).series })).toEqual([0.5, 0.5])
 })
 
 test('the time before the first mail is known from the flow', () => {
@@ -420,4 +442,6 @@ test('the destinations whose deferrals changed most', () => {
     { name: 'c', before: 0, now: 40, change: 40 },
     { name: 'b', before: 10, now: 4, change: -6 },
   ])
+  // A day that has begun before the range is a third interval.
+  expect(changesOf({ ...seriesWith({}), series: counted('a', [7, 1, 30]) })).toEqual([{ name: 'a', before: 1, now: 30, change: 29 }])
 })

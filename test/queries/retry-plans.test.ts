@@ -11,7 +11,8 @@ test('settings with short waits at the beginning have a plan: the attempts are c
 })
 
 test('more than 2,000 attempts are refused, with what to do; a limit of attempts ends them before', () => {
-  const refused = 'the policy makes more than 2000 attempts in the lifetime, too many for a plan: lengthen its waits'
+  const refused =
+    'the policy fixed makes more than 2,000 attempts in the lifetime, too many for a plan: lengthen its waits, or shorten maximal_queue_lifetime'
   for (const attempts of [0, 2_001, 900_000])
     expect(() => retryPlans({ policies: ['fixed'], maximal_delivery_attempts: attempts }, config)).toThrow(refused)
   expect(retryPlans({ policies: ['fixed'], maximal_delivery_attempts: 2_000 }, config).plans[0]?.tries.lifetime).toBe(2_000)

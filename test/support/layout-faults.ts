@@ -6,7 +6,7 @@ const WHOLE = 16
 
 /**
  * Runs in the page, with all details open. Returns a line for a page that is wider than the window, text that is wider than its
- * element or field, a row of headings or a value with its unit on several lines, a word that is broken where no sign is, and a chart with an axis of fewer than two labels or with labels over each other.
+ * element or field, the last figure alone in a row, a row of headings or a value with its unit on several lines, a word that is broken where no sign is, and a chart with an axis of fewer than two labels or with labels over each other.
  */
 const FAULTS = `(() => {
   const faults = []
@@ -32,6 +32,11 @@ const FAULTS = `(() => {
   for (const row of document.querySelectorAll('thead tr')) {
     const tops = new Set([...row.cells].filter(isShown).map((cell) => Math.round(cell.getBoundingClientRect().top)))
     if (tops.size > 1) faults.push('headings below each other: ' + textOf(row))
+  }
+  for (const list of document.querySelectorAll('main .queues')) {
+    const last = list.lastElementChild.getBoundingClientRect()
+    const isAlone = ![...list.children].slice(0, -1).some((item) => Math.abs(item.getBoundingClientRect().top - last.top) < 2)
+    if (isAlone && last.width < list.clientWidth - 4) faults.push('alone in its row: ' + textOf(list.lastElementChild))
   }
   const range = document.createRange()
   for (const value of document.querySelectorAll('.lines > *')) {

@@ -13,7 +13,7 @@ export interface PageScreen {
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
 
 /** The text of markup that has entities. */
-const plain = (markup: string): string =>
+export const plain = (markup: string): string =>
   markup.replace(/&(#?\w+);/g, (whole, name: string) =>
     /^#\d+$/.test(name) && ENTITIES[name] === undefined ? String.fromCodePoint(Number(name.slice(1))) : (ENTITIES[name] ?? whole),
   )

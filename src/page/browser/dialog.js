@@ -3,7 +3,7 @@
  * which stays as it is. Without this script the screen is loaded instead.
  */
 
-import { isLogin, load, loginLink } from './loaded-screen.js'
+import { isLogin, load, loginLink, NoAnswer } from './loaded-screen.js'
 
 /** Time after which a dialog whose panel is still being made is shown, in ms. The dry run of many messages takes a second or two. */
 const SHOWN_AFTER = 300
@@ -88,7 +88,8 @@ function endedPanel() {
 }
 
 /**
- * Shows the panel of a screen. Follows the link when the screen has none.
+ * Shows the panel of a screen. Follows the link when the screen has none. While the server does not answer, the screen below stays, with what
+ * was chosen on it.
  * @param {string} url
  * @param {Element | null} opener
  */
@@ -100,17 +101,18 @@ async function open(url, opener) {
     dialog.append(smallPanel('Loading …'))
     dialog.showModal()
   }, SHOWN_AFTER)
-  let loaded = null
+  let [loaded, isAnswered] = [/** @type {Document | null} */ (null), true]
   try {
     loaded = await load(url, closed.signal)
-  } catch {
-    loaded = null
+  } catch (error) {
+    isAnswered = !(error instanceof NoAnswer)
   }
   clearTimeout(timer)
   if (closed.signal.aborted) return
   const panel = loaded?.querySelector('main .panel') ?? null
   // A new dialog, so that the focus goes to the first control of the panel.
   dialog.remove()
+  if (!isAnswered) return showPanel(newDialog(opener), smallPanel('The server does not answer: nothing was changed. Try again later.'))
   if (loaded !== null && isLogin(loaded)) return showPanel(newDialog(opener), endedPanel())
   if (panel === null) return location.assign(url)
   rebase(panel, url)

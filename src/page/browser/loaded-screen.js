@@ -1,7 +1,10 @@
 /** Screens that are loaded beside the one that is shown, and the login after which this one is shown again. */
 
+/** The server cannot be reached. */
+export class NoAnswer extends Error {}
+
 /**
- * The document of a screen; rejects when `signal` aborts. XMLHttpRequest parses HTML without running scripts, and without text that
+ * The document of a screen; rejects with NoAnswer, and when `signal` aborts. XMLHttpRequest parses HTML without running scripts, and without text that
  * becomes markup in this page.
  * @param {string} url
  * @param {AbortSignal} signal
@@ -17,7 +20,7 @@ export function load(url, signal) {
       if (request.responseXML instanceof Document) resolve(request.responseXML)
       else reject(new Error(`no document (${request.status})`))
     })
-    request.addEventListener('error', () => reject(new Error('the server does not answer')))
+    request.addEventListener('error', () => reject(new NoAnswer('the server does not answer')))
     request.addEventListener('abort', () => reject(new Error('the dialog was closed')))
     signal.addEventListener('abort', () => request.abort())
     request.send()

@@ -146,9 +146,9 @@ const undivided = (sentence: Part): Part =>
     ? sentence.split(UNDIVIDED).map((part, i) => (i % 2 === 0 ? part : html`<span class="whole">${part}</span>`))
     : sentence
 
-/** The sentence that answers the question of a screen. */
-export const answer = (sentence: Part, aside: Part = null): Html =>
-  html`<div class="answer">
+/** The sentence that answers the question of a screen. One with `fragment` is renewed when what the screen waits for is known. */
+export const answer = (sentence: Part, aside: Part = null, fragment: string | null = null): Html =>
+  html`<div class="answer" ${fragment === null ? null : html` data-fragment="${fragment}"`}>
     <p>${undivided(sentence)}</p>
     ${aside === null ? null : html`<p class="faint">${aside}</p>`}
   </div>`

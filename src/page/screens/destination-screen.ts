@@ -196,7 +196,7 @@ export const restingDestinationScreen = (view: View, name: string): Screen => ({
   title: name,
   place: 'destinations',
   main: html`${heading(html`<span class="name">${name}</span>`, 'No mail waits for it.', null)}
-  ${answer('Nothing is recorded about its servers: mail for it would be delivered at once.')} ${elsewhere(view, name)}`,
+  ${answer('Nothing is recorded about its servers: new mail for it is tried at once.')} ${elsewhere(view, name)}`,
 })
 
 export function destinationScreen(view: View, { destination: one, causes, senders }: DestinationFacts): Screen {
@@ -211,7 +211,7 @@ export function destinationScreen(view: View, { destination: one, causes, sender
         ? untilCounted(`api/v1/senders${queryText({ destination: name, waits: 'true', limit: 1 })}`)
         : { live: { path: resource } }),
     main: html`${heading(html`<span class="name">${name}</span> ${stateCell(one)}`, stateSentence(view, one), buttonsOf(view, one))}
-      ${answer(destinationSentence(one, causes?.causes ?? null, view))}
+      ${answer(destinationSentence(one, causes?.causes ?? null, view), null, 'answer')}
       ${facts([
         [
           'waiting',

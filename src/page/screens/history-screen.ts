@@ -124,6 +124,6 @@ export function historyScreen(view: View, facts: HistoryFacts): Screen {
     place: 'history',
     main: html`${heading('History', 'Mail that has left the queue, the last first.')} ${filterForm(view, query, range)}
     ${listOr(problem, () => listOf(view, facts, { ...asked }))}
-    ${asCommand(['history', ...options], { method: 'GET', path: `api/v1/history${queryText(asked)}` })}`,
+    ${asCommand(['history', 'list', ...options], { method: 'GET', path: `api/v1/history${queryText(asked)}` })}`,
   }
 }

@@ -31,15 +31,25 @@ const HOUR_IN_SECONDS = HOUR / SECOND
 /** `an hour ago`, `34m ago` */
 const ago = (seconds: number): string => (seconds > 0.95 * HOUR_IN_SECONDS ? 'an hour ago' : `${span(seconds * SECOND)} ago`)
 
-/** Mail that was put on hold or deleted does not wait any more. */
-function trend(waiting: number, { time, waited }: NowState): string {
+/** `; 570 more are on hold`; empty for a difference that is none. */
+function heldText(difference: number): string {
+  const number = Math.abs(difference)
+  if (number < LEAST_DIFFERENCE) return ''
+  return `; ${grouped(number)} ${difference > 0 ? 'more' : 'fewer'} are on hold`
+}
+
+/** Mail that was put on hold does not wait any more: the queue does not drain by it, and does not grow by mail that was released. */
+function trend(waiting: number, now: NowState): string {
+  const { time, waited } = now
   if (waited === null) return `${waits(waiting)}.`
   const difference = waiting - waited.recipients
+  const held = recipientsIn(now, ['hold']) - waited.hold
   const then = ago(time - waited.time)
   const compared =
     difference === 0 ? `as many as ${then}` : `${grouped(Math.abs(difference))} ${difference > 0 ? 'more' : 'fewer'} than ${then}`
-  const isTrend = Math.abs(difference) >= Math.max(LEAST_DIFFERENCE, LEAST_SHARE * waiting)
-  return `${isTrend ? `The queue is ${difference > 0 ? 'growing' : 'draining'}: ` : ''}${waits(waiting)}, ${compared}.`
+  const least = Math.max(LEAST_DIFFERENCE, LEAST_SHARE * waiting)
+  const isTrend = [difference, difference + held].every((one) => Math.sign(one) === Math.sign(difference) && Math.abs(one) >= least)
+  return `${isTrend ? `The queue is ${difference > 0 ? 'growing' : 'draining'}: ` : ''}${waits(waiting)}, ${compared}${heldText(held)}.`
 }
 
 function whyThere({ state, refuses_all: refuses }: NowState['largest_destinations'][number]): string {

@@ -41,9 +41,12 @@ function operationsOn(view: View, sender: string, destination: string): Html {
     : selectionLinks(view, { destination, sender: condition }, `destinations/${encodeURIComponent(destination)}`)
 }
 
+/** Takes the place of a notice that senders are counted. */
+const NO_SENDERS = html`<div data-fragment="senders"></div>`
+
 /** The largest senders of a list of messages; `senders` is null while they are counted. */
-export function senderList(view: View, senders: SendersJson | null, conditions: Query): Html | null {
-  if (senders?.senders.length === 0) return null
+export function senderList(view: View, senders: SendersJson | null, conditions: Query): Html {
+  if (senders?.senders.length === 0) return NO_SENDERS
   return html`<section class="senders" data-fragment="senders">
     <div class="heading">
       <h2>Senders</h2>
@@ -66,9 +69,9 @@ export function senderList(view: View, senders: SendersJson | null, conditions: 
 }
 
 /** The largest senders of the mail that waits for a destination; `senders` is null while they are counted. */
-export function sendersSection(view: View, senders: SendersJson | null, destination: string): Html | null {
+export function sendersSection(view: View, senders: SendersJson | null, destination: string): Html {
   if (senders === null) return html`<div data-fragment="senders">${section('Whose mail waits', countingNotice(COUNTING))}</div>`
-  if (senders.senders.length === 0) return null
+  if (senders.senders.length === 0) return NO_SENDERS
   const columns: readonly Column<SenderCount>[] = [
     { heading: 'Sender', isTitle: true, cell: ({ sender }) => addressPart(sender) },
     {

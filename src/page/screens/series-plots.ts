@@ -34,12 +34,12 @@ const HEIGHT = 150
 /** The end of a series: that of its last interval, or the present in an interval that has not ended. */
 const endOf = ({ to, as_of: now }: SeriesJson): number => Math.min(to, now)
 
-/** Values at the begin of their intervals, up to the end of the series. Intervals without a value are left out. */
+/** Values at the begin of their intervals, up to the end of the last one. Intervals without a value are left out. */
 function stepsOf(series: SeriesJson, values: SeriesValues = []): Series['points'] {
   const { from, step } = series
   const points = values.flatMap((value, slot) => (value === null ? [] : [[instantOf(from + slot * step), value] as const]))
-  const last = points.at(-1)
-  return last === undefined || values.at(-1) === null ? points : [...points, [instantOf(endOf(series)), last[1]]]
+  const [last, slots] = [points.at(-1), values.findLastIndex((value) => value !== null) + 1]
+  return last === undefined ? [] : [...points, [Math.min(instantOf(from + slots * step), instantOf(endOf(series))), last[1]]]
 }
 
 const scaled = (values: SeriesValues = [], factor: number): SeriesValues => values.map((value) => (value === null ? null : value * factor))
@@ -48,12 +48,19 @@ const scaled = (values: SeriesValues = [], factor: number): SeriesValues => valu
 const rateOf = ({ step }: SeriesJson) =>
   step * SECOND >= HOUR ? { title: 'recipients per hour', per: 3_600 } : { title: 'recipients per minute', per: 60 }
 
-/** Recipients per `per` seconds. An interval that has not ended counts as long as it has lasted, and as a minute at least: traffic is counted by minute. */
+/** Seconds of an interval that has not ended before its rate is drawn: that of some minutes is no rate of an hour. */
+const LEAST_SECONDS = 900
+
+/**
+ * Recipients per `per` seconds. An interval that has not ended counts as long as it has lasted, and as a minute at least: traffic is counted by
+ * minute. When it has just begun, it has no rate, unless there is no other.
+ */
 function ratesIn(series: SeriesJson, counts: SeriesValues = [], per: number): SeriesValues {
   const { from, step, as_of: now } = series
+  const hasOther = counts.slice(0, -1).some((value) => value !== null)
   return counts.map((value, slot) => {
     const seconds = Math.min(step, Math.max(60, now - (from + slot * step)))
-    return value === null ? null : (value * per) / seconds
+    return value === null || (seconds < Math.min(step, LEAST_SECONDS) && hasOther) ? null : (value * per) / seconds
   })
 }
 

@@ -10,12 +10,13 @@ export interface Change {
 
 const CHANGES_SHOWN = 5
 
-/** The changes between the two intervals of a series, the largest first. */
+/** The changes between the last two intervals of a series, the largest first. */
 export const changesOf = ({ series }: SeriesJson): readonly Change[] =>
   series
-    .flatMap(({ name, values: { deferred: [before = 0, now = 0] = [] } }) =>
-      name === null || name === '' ? [] : [{ name, before: before ?? 0, now: now ?? 0, change: (now ?? 0) - (before ?? 0) }],
-    )
+    .flatMap(({ name, values: { deferred = [] } }) => {
+      const [before, now] = [deferred.at(-2) ?? 0, deferred.at(-1) ?? 0]
+      return name === null || name === '' ? [] : [{ name, before, now, change: now - before }]
+    })
     .filter(({ change }) => change !== 0)
     .toSorted((a, b) => Math.abs(b.change) - Math.abs(a.change))
     .slice(0, CHANGES_SHOWN)

@@ -26,14 +26,15 @@ export function trendSentence({ flow, backlog }: { readonly flow: SeriesJson; re
   const flowText = `Delivered: ${grouped(sumIn(counts['delivered']))}; deferred: ${grouped(sumIn(counts['deferred']))}; bounced: ${grouped(sumIn(counts['bounced']))}.`
   const [first, last] = [known[0], known.at(-1)]
   if (first === undefined || last === undefined) return flowText
+  const held = backlog.series[0]?.values['hold']?.at(-1) ?? 0
+  const heldText = held === 0 ? '' : `; ${grouped(held)} more ${held === 1 ? 'is' : 'are'} on hold`
+  if (known.length === 1) return `${plural(last, 'recipient')} ${last === 1 ? 'waits' : 'wait'}${heldText}. ${flowText}`
   const isChanged = Math.abs(last - first) >= Math.max(LEAST_CHANGE, first / 10)
   const unknown = values.findIndex((value) => value !== null)
   const what =
     unknown === 0
       ? 'The backlog'
-      : `The backlog, known for the last ${span((backlog.to - backlog.from - unknown * backlog.step) * SECOND)},`
-  const held = backlog.series[0]?.values['hold']?.at(-1) ?? 0
-  const heldText = held === 0 ? '' : `; ${grouped(held)} more ${held === 1 ? 'is' : 'are'} on hold`
+      : `The backlog, known for the last ${span((Math.min(backlog.to, backlog.as_of) - backlog.from - unknown * backlog.step) * SECOND)},`
   const change = isChanged
     ? `${what} ${last > first ? 'grew' : 'fell'} from ${grouped(first)} to ${plural(last, 'recipient')}${heldText}.`
     : `${what} is about as it was: ${plural(last, 'recipient')}${heldText}.`

@@ -274,7 +274,8 @@ export function messageScreen(view: View, shown: MessageFacts): Screen {
         'next attempt',
         message.next_attempt_time === null
           ? null
-          : html`${due(view, message.next_attempt_time)} (${clockTime(view, message.next_attempt_time)})`,
+          : html`${due(view, message.next_attempt_time)}
+            (${instantOf(message.next_attempt_time) <= view.now ? 'since ' : null}${clockTime(view, message.next_attempt_time)})`,
       ],
       ['content', view.requester.mayReadContent && queue !== 'gone' ? sectionLinks(view, id) : null, 'wide'],
       ['delay warnings sent', message.warnings === 0 ? null : count(message.warnings)],

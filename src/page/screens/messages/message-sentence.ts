@@ -84,6 +84,15 @@ function causeText(one: Recipient, { history }: MessageState, at: ZonedNow): str
   return ended(`${one.destination} defers it${since === undefined ? '' : ` since ${clockText(at, since)}`}${replyText(one.last_reply)}`)
 }
 
+/** In ms; mail that is due for longer waits for its turn among others. */
+const SOON = 60_000
+
+function attemptText(next: number, isProbe: boolean, at: ZonedNow): string {
+  const late = at.now - next * 1_000
+  if (late < 0) return `The next attempt is at ${clockText(at, next)}`
+  return late < SOON || isProbe ? 'The next attempt is due now' : `It is due since ${clockText(at, next)}, and waits for its turn`
+}
+
 /** Text of the next event for a recipient that waits. */
 function nextText(
   one: Recipient,
@@ -114,12 +123,7 @@ function nextText(
   if (isForced) return 'An operator has made it expire: it is returned to the sender.'
   const next = one.next_attempt_time
   const end = recipients.length === 1 ? future[0]?.expire_time : undefined
-  const attempt =
-    next === null
-      ? 'No attempt is planned'
-      : next * 1_000 <= at.now
-        ? 'The next attempt is due now'
-        : `The next attempt is at ${clockText(at, next)}`
+  const attempt = next === null ? 'No attempt is planned' : attemptText(next, waitsFor === 'probe', at)
   const dead = waitsFor === 'probe' ? `${one.destination} does not answer. ` : ''
   return `${dead}${attempt}${end === undefined ? '' : `; without a delivery it is returned to the sender at ${clockText(at, end)}`}.`
 }

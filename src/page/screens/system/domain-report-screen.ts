@@ -86,7 +86,7 @@ export function domainReportScreen(view: View, { domain, from, check }: AskedChe
         domain === from ? 'The domain as receivers of its mail see it, and as senders to it do' : `For mail of ${from}`,
         view.requester.mayOperate && !isRunning ? buttonLink(newCheckLink(view, domain, from), 'Check now…', 'primary') : null,
       )}
-      ${check === null ? answer('Not checked in the last 7 days. To open this page looks nothing up.') : html`${noticeOf(view, check)} ${reportParts(view, check)}`}
+      ${check === null ? answer('Not checked in the last 7 days. Only a check looks anything up.') : html`${noticeOf(view, check)} ${reportParts(view, check)}`}
       <p class="faint"><a href="${linkTo(view, 'deliverability')}">All domains</a></p>
       ${asCommand(wordsOf(domain, from), callOf(domain, from))}`,
   }

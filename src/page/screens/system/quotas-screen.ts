@@ -40,7 +40,7 @@ export const quotasScreen = (view: View, { uses, isOn }: QuotaFacts): Screen => 
   place: 'quotas',
   main: html`${heading(
     'Quotas',
-    isOn ? 'Mail that users, senders and clients have sent of their quotas, the fullest first.' : 'No quota is configured.',
+    isOn ? 'What users, senders and clients have used of their quotas, the fullest first.' : 'No quota is configured.',
     null,
   )}
   ${table({ caption: 'Quotas', columns: columnsOf(view), rows: uses, empty: 'No quota is used.' })}

@@ -14,12 +14,12 @@ const columnsOf = (shares: readonly ShareUseJson[]): readonly Column<ShareUseJso
   ...(shares.some((one) => one.class !== null)
     ? [{ heading: 'Class', kind: 'code', cell: (one: ShareUseJson) => breakable(one.class ?? '') } as const]
     : []),
-  { heading: 'Weight', cell: ({ weight }) => grouped(weight) },
-  { heading: 'Waiting', cell: ({ waiting }) => grouped(waiting) },
-  { heading: 'In delivery', cell: ({ in_flight: running }) => grouped(running) },
-  { heading: 'Starts in a minute', cell: ({ started }) => grouped(started) },
-  { heading: 'Wanted', cell: ({ wanted }) => percent(wanted) },
-  { heading: 'Got', cell: ({ got }) => percent(got) },
+  { heading: 'Weight', kind: 'number', cell: ({ weight }) => grouped(weight) },
+  { heading: 'Waiting', kind: 'number', cell: ({ waiting }) => grouped(waiting) },
+  { heading: 'In delivery', kind: 'number', cell: ({ in_flight: running }) => grouped(running) },
+  { heading: 'Starts in a minute', kind: 'number', cell: ({ started }) => grouped(started) },
+  { heading: 'Wanted', kind: 'number', cell: ({ wanted }) => percent(wanted) },
+  { heading: 'Got', kind: 'number', cell: ({ got }) => percent(got) },
 ]
 
 const about = ({ fair_share: isFair, total, shares }: SharesJson): string => {
