@@ -103,7 +103,6 @@ export type MessageSummary = Omit<
   | 'saslUsername'
   | 'deliverBy'
   | 'byMode'
-  | 'share'
   | 'maxAttempts'
 >
 

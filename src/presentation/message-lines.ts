@@ -94,7 +94,7 @@ function messageLine(listing: ListedMessage, records: DestinationRecords, wall: 
   const expires = forcedExpire ? ',"forced_expire":true,"sender":"' : ',"forced_expire":false,"sender":"'
   const head = `${queueMember(isScheduled ? 'deferred' : queue)}${queueIdOf(message)}","arrival_time":${Math.floor(wall.seconds(message.arrivedAt))},"message_size":${message.size}`
   const sent = `${head}${expires}${escaped(shownSender(message.sender))}","recipients":[`
-  return `${sent}${recipients}],"expire_time":${seconds(wall.orNull(expiry))},"attempts":${attempts},"next_attempt_time":${earliestText}${timesOf(message, wall)}${classOf(message)}}\n`
+  return `${sent}${recipients}],"expire_time":${seconds(wall.orNull(expiry))},"attempts":${attempts},"next_attempt_time":${earliestText}${timesOf(message, wall)}${orderOf(message)}}\n`
 }
 
 /** The times that the client has named; empty for most mail. */
@@ -103,8 +103,11 @@ function timesOf({ notBefore, scheduled, expires }: ListedMessage['message'], wa
   return expires === undefined ? from : `${from},"expires":${seconds(wall.of(expires))}`
 }
 
-/** The class; empty without classes. */
-const classOf = ({ class: name }: ListedMessage['message']): string => (name === undefined ? '' : `,"class":"${escaped(name)}"`)
+/** The class and the share; empty without them. */
+function orderOf({ class: name, share }: ListedMessage['message']): string {
+  const ofClass = name === undefined ? '' : `,"class":"${escaped(name)}"`
+  return share === undefined ? ofClass : `${ofClass},"share":"${escaped(share)}"`
+}
 
 /** In characters. V8 takes several times as long to encode a text that does not fit into its young generation. */
 const ENCODED_AT_ONCE = 16_384

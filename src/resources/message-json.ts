@@ -45,6 +45,7 @@ export const messageShape = z.object({
   scheduled: z.literal(true).optional().describe('until that time has come'),
   expires: time.optional().describe('time at which the client gives the message up, when it has named one'),
   class: z.string().optional().describe('class of the message, with [class.NAME] tables'),
+  share: z.string().optional().describe('share of the message (`share_key`), when it arrived with `fair_share` or a limit of shares'),
 })
 
 type Queue = MessageDetails['queue']
@@ -111,6 +112,7 @@ export function messageJson(
     scheduled: message.scheduled === true ? true : undefined,
     expires: message.expires === undefined ? undefined : wall.seconds(message.expires),
     class: message.class,
+    share: message.share,
   }
 }
 

@@ -1,6 +1,7 @@
 /** Contract of the store: the class of a message, which an operation changes with the band of its recipients. */
 import { expect, test } from 'vitest'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { operate } from '../support/operate.ts'
 import { claim, deferred, delivered, first, mail, messagesIn, queue, settleOne, T0, type Subject } from './mail.ts'
 
@@ -42,6 +43,20 @@ export function classesOfMail(subject: () => Subject): void {
     const gone = await queue(store, { ofClass: BULK })
     await operate(store, gone, { kind: 'delete', now: T0, purge: false })
     expect((await operate(store, gone, { kind: 'reclass', class: 'fast' })).changed).toBe(false)
+  })
+
+  test('listings have the class and the share of a message', async () => {
+    await withClasses()
+    const { store, reader } = subject()
+    await queue(store, { ofClass: BULK, share: 'shop.example' })
+    await queue(store)
+    for (const filter of [ANY_MESSAGE, { ...ANY_MESSAGE, destination: 'far.example' }]) {
+      const listed = await reader.list(filter, { after: 0, limit: 10 })
+      expect(listed.map(({ message }) => [message.class, message.share])).toEqual([
+        ['bulk', 'shop.example'],
+        [undefined, undefined],
+      ])
+    }
   })
 
   test('a recipient that was delivered stays as it is', async () => {

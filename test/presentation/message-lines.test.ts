@@ -77,6 +77,8 @@ const listed: fc.Arbitrary<ListedMessage> = fc
       size: fc.maxSafeNat(),
       contentId: fc.nat(),
       messageId: maybe(text),
+      class: maybe(text),
+      share: maybe(text),
     }),
     queue: fc.constantFrom('incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash'),
     forcedExpire: fc.boolean(),

@@ -75,6 +75,7 @@ export function storyText(story: StoryJson, facts: StoryScreenFacts, display: Di
   screen.fact('message-id', story.message_id)
   screen.fact('envid', story.envid)
   screen.fact('class', story.class)
+  screen.fact('share', story.share)
   screen.fact('arrived', timeAndDistance(arrived, clock))
   if (created !== arrived) screen.fact('requeued', timeAndDistance(created, clock))
   if (story.not_before !== undefined) screen.fact('not before', timeAndDistance(story.not_before, clock))

@@ -17,6 +17,7 @@ interface ListedMessageColumns {
   readonly scheduled: boolean | null
   readonly expires: number | null
   readonly class: string | null
+  readonly share: string | null
 }
 
 interface ListedRecipientColumns {
@@ -44,6 +45,7 @@ export const toListedMessage = (id: MessageId, row: ListedMessageColumns): Messa
   scheduled: row.scheduled === true,
   expires: row.expires ?? undefined,
   class: row.class ?? undefined,
+  share: row.share ?? undefined,
 })
 
 export const toListedRecipient = (row: ListedRecipientColumns): ListedRecipient => ({

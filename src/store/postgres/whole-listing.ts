@@ -27,7 +27,7 @@ import type { ListedRow } from './writing/rows.ts'
 const MESSAGE_LISTS = [
   ...['message', 'created_at', 'arrived_at', 'size', 'content_id', 'not_before', 'expires'].map(bigintList),
   ...['sender', 'placement'].map(textList),
-  ...['message_id', 'class'].map(nullableList),
+  ...['message_id', 'class', 'share'].map(nullableList),
   ...['forced_expire', 'scheduled'].map(booleanList),
 ].join(', ')
 const RECIPIENT_LISTS = [
@@ -42,8 +42,9 @@ export const listedWhole = ({ after, through }: IdRange, { limit, newestFirst }:
   statement(
     (add) => `
       select ${MESSAGE_LISTS} from (
-        select message.id as message, created_at, arrived_at, sender, size, content_id, message_id, class, placement, forced_expire,
-          coalesce(not_before, 0) as not_before, coalesce(scheduled, false) as scheduled, coalesce(expires, 0) as expires from message
+        select message.id as message, created_at, arrived_at, sender, size, content_id, message_id, class, share, placement,
+          forced_expire, coalesce(not_before, 0) as not_before, coalesce(scheduled, false) as scheduled, coalesce(expires, 0) as expires
+        from message
         where message.id > ${add(after)} and message.id <= ${add(through)} and placement <> 'trash'
         order by message.id${newestFirst ? ' desc' : ''} limit ${add(limit)}) rows`,
   )
@@ -73,6 +74,8 @@ interface MessageLists {
   readonly message_id_count: number
   readonly class: string
   readonly class_count: number
+  readonly share: string
+  readonly share_count: number
   readonly placement: string
   readonly forced_expire: Buffer
   /** 0 for none. */
@@ -133,8 +136,8 @@ function messagesIn(lists: MessageLists): readonly WholeRow[] | null {
   const count = bigintsIn(lists.message)
   const [sender, placement] = [textsIn(lists.sender, count), textsIn(lists.placement, count)]
   const messageId = nullablesIn(lists.message_id, count, lists.message_id_count)
-  const ofClass = nullablesIn(lists.class, count, lists.class_count)
-  if (sender === null || placement === null || messageId === null || ofClass === null) return null
+  const [ofClass, share] = [nullablesIn(lists.class, count, lists.class_count), nullablesIn(lists.share, count, lists.share_count)]
+  if (sender === null || placement === null || messageId === null || ofClass === null || share === null) return null
   const rows: WholeRow[] = []
   for (let n = 0; n < count; n++)
     rows.push({
@@ -146,6 +149,7 @@ function messagesIn(lists: MessageLists): readonly WholeRow[] | null {
       content_id: bigintAt(lists.content_id, n),
       message_id: messageId[n]!,
       class: ofClass[n]!,
+      share: share[n]!,
       placement: placement[n]! as Placement,
       forced_expire: booleanAt(lists.forced_expire, n),
       not_before: bigintAt(lists.not_before, n) || null,

@@ -31,7 +31,7 @@ const says = (...argv: readonly string[]) => operator.says('queue', 'shares', ..
 
 test('lists the shares with what waits and what they should have, the fullest first', async () => {
   configure('fair_share = "yes"\nshare_weight_maps = { "shop.example" = "3" }\n')
-  const heading = 'SHARE +CLASS +WEIGHT +WAITING +IN FLIGHT +STARTS +WANTED +GOT *\n'
+  const heading = 'SHARE +WEIGHT +WAITING +IN FLIGHT +STARTS +WANTED +GOT *\n'
   const rows = ['news\\.example +1 +3 +0 +0 +20\\.0%', '\\(none\\) +1 +1 +0 +0 +20\\.0%', 'shop\\.example +3 +1 +0 +0 +60\\.0%']
   expect(await says()).toMatch(new RegExp(`^${heading}${rows.map((row) => `${row} *\n`).join('')}$`))
   expect(await says('--limit', '1')).toMatch(/\n2 more shares; --limit shows more of them\n$/)
@@ -42,6 +42,11 @@ test('lists the shares with what waits and what they should have, the fullest fi
       .map((line) => (JSON.parse(line) as { key: string }).key),
   ).toEqual(['news.example', '', 'shop.example'])
   expect(await says('--class', 'fast')).toBe('No share has mail.\n')
+})
+
+test('has a column for the class when there are classes', async () => {
+  configure('fair_share = "yes"\n[class.normal]\nweight = 10\n')
+  expect(await says('--limit', '1')).toMatch(/^SHARE +CLASS +WEIGHT +WAITING .*\nnews\.example +normal +1 +3 /)
 })
 
 test('says what to set when deliveries are not shared', async () => {

@@ -16,9 +16,9 @@ import { resourceOf, withSource, type Shell } from '../../shell/shell.ts'
 /** Rows of a listing without --limit. */
 const ROWS = 100
 
-/** Columns beside the key, which has the rest of the line. */
+const CLASS: Column = { heading: 'CLASS', width: 10, cut: 'middle' }
+/** Columns beside the key, which has the rest of the line, and the class. */
 const OTHERS: readonly Column[] = [
-  { heading: 'CLASS', width: 10, cut: 'middle' },
   { heading: 'WEIGHT', width: 6 },
   { heading: 'WAITING', width: 9 },
   { heading: 'IN FLIGHT', width: 9 },
@@ -27,16 +27,17 @@ const OTHERS: readonly Column[] = [
   { heading: 'GOT', width: 6 },
 ]
 
-const columnsOf = (display: Display): readonly Column[] => [
-  { heading: 'SHARE', width: Math.min(40, Math.max(12, widthBeside(OTHERS, display) - 1)), cut: 'middle' },
-  ...OTHERS,
-]
+/** Without classes, there is no column for them. */
+function columnsOf(hasClasses: boolean, display: Display): readonly Column[] {
+  const others = hasClasses ? [CLASS, ...OTHERS] : OTHERS
+  return [{ heading: 'SHARE', width: Math.min(40, Math.max(12, widthBeside(others, display) - 1)), cut: 'middle' }, ...others]
+}
 
 const percent = (part: number | null): string => (part === null ? '' : `${(part * 100).toFixed(1)}%`)
 
 const rowOf = (one: ShareUseJson): readonly string[] => [
   one.key === '' ? '(none)' : one.key,
-  one.class ?? '',
+  ...(one.class === null ? [] : [one.class]),
   String(one.weight),
   grouped(one.waiting),
   grouped(one.in_flight),
@@ -48,7 +49,10 @@ const rowOf = (one: ShareUseJson): readonly string[] => [
 function textOf({ fair_share: isFair, total, shares }: SharesJson, display: Display): readonly string[] {
   if (!isFair) return ['Deliveries are not shared fairly; set fair_share = "yes" for that (docs/classes.md).']
   if (shares.length === 0) return ['No share has mail.']
-  const columns = columnsOf(display)
+  const columns = columnsOf(
+    shares.some((one) => one.class !== null),
+    display,
+  )
   const more = total > shares.length ? [`${grouped(total - shares.length)} more shares; --limit shows more of them`] : []
   return [tableHeading(columns, display), ...shares.map((one) => tableRow(rowOf(one), columns, display)), ...more]
 }

@@ -270,6 +270,7 @@ export function messageScreen(view: View, shown: MessageFacts): Screen {
       ['client', message.client === null ? null : html`<code class="whole">${message.client}</code>`],
       ['user', message.sasl_username],
       ['class', message.class ?? null],
+      ['share', message.share ?? null],
       [
         'next attempt',
         message.next_attempt_time === null

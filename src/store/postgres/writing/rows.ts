@@ -129,4 +129,5 @@ export type ListedRow = Pick<
   | 'scheduled'
   | 'expires'
   | 'class'
+  | 'share'
 >

@@ -22,7 +22,7 @@ import { SQLITE } from './spelling.ts'
 
 /** The placement is null for `queued`. */
 const OF_MESSAGE = `id, created_at, arrived_at, sender, size, content_id, message_id, nullif(placement, 'queued'), forced_expire,
-  not_before, scheduled, expires, class`
+  not_before, scheduled, expires, class, share`
 
 type MessageRow = readonly [
   id: number,
@@ -38,6 +38,7 @@ type MessageRow = readonly [
   scheduled: number | null,
   expires: number | null,
   class_name: string | null,
+  share: string | null,
 ]
 
 /** The state is null for `waiting`. */
@@ -168,6 +169,7 @@ const toListedMessage = (row: MessageRow): MessageSummary => ({
   scheduled: row[10] === 1,
   expires: row[11] ?? undefined,
   class: row[12] ?? undefined,
+  share: row[13] ?? undefined,
 })
 
 const toListedRecipient = (row: RecipientRow): ListedRecipient => ({
