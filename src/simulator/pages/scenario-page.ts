@@ -1,8 +1,8 @@
-/** Page of a scenario: queued, delivered and failed mail by destination. */
+/** Page of a scenario: queued, delivered and failed mail by destination, and by share. */
 import type { Page } from './page.ts'
 import { plural } from '../../presentation/text.ts'
 import type { Plot } from '../../presentation/plots/plot.ts'
-import { curvesOf, totalsOf, type Curves } from '../scenario/scenario-figures.ts'
+import { curvesOf, shareName, totalsOf, type Curves } from '../scenario/scenario-figures.ts'
 import type { ScenarioResult } from '../scenario/scenario-record.ts'
 
 const STEPS = 240
@@ -10,18 +10,23 @@ const STEPS = 240
 const MOST_LINES = 10
 
 export function scenarioPage(result: ScenarioResult, name: string, table: Page['table'], command: string): Page {
-  const { destinations, ended, outages } = result
+  const { destinations, shares, ended, outages } = result
   const shaded = outages.map(({ label, from, until }) => ({ label, from, to: until }))
   const shown = destinations.slice(0, MOST_LINES).map((record) => ({ name: record.destination, curves: curvesOf(record, ended, STEPS) }))
-  const plot = (title: string, about: string, unit: string, values: (curves: Curves) => readonly number[]): Plot => ({
+  const shownShares = shares.slice(0, MOST_LINES).map((record) => ({ name: shareName(record), curves: curvesOf(record, ended, STEPS) }))
+  const plot = (
+    { title, about, unit }: { readonly title: string; readonly about: string; readonly unit: string },
+    values: (curves: Curves) => readonly number[],
+    lines = shown,
+  ): Plot => ({
     title,
     about,
     kind: 'line',
     x: { title: 'time', scale: 'linear', values: 'durations' },
     y: { title: unit, scale: 'linear' },
     shaded,
-    series: shown.map(({ name: destination, curves }) => ({
-      name: destination,
+    series: lines.map(({ name: line, curves }) => ({
+      name: line,
       points: values(curves).map((y, i) => [Math.round(curves.times[i] ?? 0), y] as const),
     })),
   })
@@ -33,18 +38,32 @@ export function scenarioPage(result: ScenarioResult, name: string, table: Page['
     command,
     table,
     plots: [
-      plot('In the queue', 'Recipients waiting or in delivery.', 'recipients', ({ waiting }) => waiting),
-      plot('Delivered', `Deliveries in steps of ${step}.`, 'deliveries', ({ delivered }) => delivered),
+      plot({ title: 'In the queue', about: 'Recipients waiting or in delivery.', unit: 'recipients' }, ({ waiting }) => waiting),
+      plot({ title: 'Delivered', about: `Deliveries in steps of ${step}.`, unit: 'deliveries' }, ({ delivered }) => delivered),
+      ...(shares.length === 0
+        ? []
+        : [
+            plot(
+              { title: 'In the queue, by share', about: 'Recipients waiting or in delivery of each share.', unit: 'recipients' },
+              ({ waiting }) => waiting,
+              shownShares,
+            ),
+            plot(
+              { title: 'Delivered, by share', about: `Deliveries of each share in steps of ${step}.`, unit: 'deliveries' },
+              ({ delivered }) => delivered,
+              shownShares,
+            ),
+          ]),
       plot(
-        'Failed attempts',
-        `Attempts without delivery in steps of ${step}: the load on the servers.`,
-        'attempts',
+        { title: 'Failed attempts', about: `Attempts without delivery in steps of ${step}: the load on the servers.`, unit: 'attempts' },
         ({ failed }) => failed,
       ),
       plot(
-        'Windows',
-        'Deliveries allowed at once; 0 while the destination is dead and only probed.',
-        'deliveries at once',
+        {
+          title: 'Windows',
+          about: 'Deliveries allowed at once; 0 while the destination is dead and only probed.',
+          unit: 'deliveries at once',
+        },
         ({ window }) => window,
       ),
     ],

@@ -29,6 +29,8 @@ export interface Stream {
   readonly expires: Duration
   /** 0 for no limit of the messages' own. */
   readonly maximum_attempts: number
+  /** Name of a [config.class.NAME] table; empty for the class that the configuration gives the sender. */
+  readonly class: string
 }
 
 export interface Scenario {
@@ -73,6 +75,7 @@ const STREAM = {
   not_before: { kind: is.duration, otherwise: 0 },
   expires: { kind: is.duration, otherwise: 0 },
   maximum_attempts: { kind: is.count(), otherwise: 0 },
+  class: { kind: is.text, otherwise: '' },
 } as const satisfies Record<string, Key<unknown>>
 
 type StreamKey = keyof typeof STREAM
@@ -97,6 +100,7 @@ export function readScenario(text: string, file: string, overrides: readonly str
   const script = readTables(tables, complain)
   const { loaded, mistakes } = readConfig(tables, where, overrides, complain)
   if (loaded !== null) tooMuch(streams, loaded, complain)
+  if (loaded !== null) unknownClasses(streams, loaded, complain)
   if (loaded === null || problems.length + mistakes.length > 0) throw new ConfigError([...problems, ...mistakes])
   return { streams, loaded, duration, script: { ...script, rules: slowed(script.rules, latency) } }
 }
@@ -194,12 +198,28 @@ function readConfig(
   }
 }
 
+/** Reports classes that the configuration does not have. */
+function unknownClasses(streams: readonly Stream[], { config }: LoadedConfig, complain: Complain): void {
+  const known = [...config.class.keys()]
+  for (const { name, class: named } of streams) {
+    if (named === '' || known.includes(named)) continue
+    complain(
+      pathOf(streams, name, 'class'),
+      `class: there is no table [config.class.${named}]${known.length === 0 ? '' : `; classes are ${known.join(', ')}`}`,
+    )
+  }
+}
+
+/** The place of a key of a stream: one stream may be in [mail] itself. */
+const pathOf = (streams: readonly Stream[], name: string, key: string): readonly string[] =>
+  streams.length === 1 && name === 'mail' ? ['mail', key] : ['mail', name, key]
+
 /** Reports mail that the relay would refuse, or that exceeds the memory limit. */
 function tooMuch(streams: readonly Stream[], { config }: LoadedConfig, complain: Complain): void {
   const limit = config.message_size_limit
   for (const { name, size } of streams) {
-    const path = streams.length === 1 && name === 'mail' ? ['mail', 'size'] : ['mail', name, 'size']
-    if (limit > 0 && size > limit) complain(path, `size: ${size} bytes are more than message_size_limit allows (${limit})`)
+    if (limit > 0 && size > limit)
+      complain(pathOf(streams, name, 'size'), `size: ${size} bytes are more than message_size_limit allows (${limit})`)
   }
   const bytes = streams.reduce((sum, { messages, size }) => sum + messages * size, 0)
   if (bytes > MOST_BYTES)

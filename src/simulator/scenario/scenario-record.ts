@@ -1,5 +1,5 @@
 /**
- * Record of a scenario by destination. It collects the times of the queue's events; totals, waits and curves are computed from
+ * Record of a scenario by destination and by share. It collects the times of the queue's events; totals, waits and curves are computed from
  * them. Times are in milliseconds since the start of the scenario.
  */
 import type { Duration, WallTime } from '../../system/clock.ts'
@@ -8,11 +8,10 @@ import { onEvents, type EventOf } from '../../telemetry/events.ts'
 import type { Outage } from './outages.ts'
 
 /**
- * Record of a destination. The times of `accepted`, `delivered`, `bounced` and `expired` have one entry per recipient, those of
+ * Record of some mail. The times of `accepted`, `delivered`, `bounced` and `expired` have one entry per recipient, those of
  * `failed` one per recipient and attempt.
  */
-export interface DestinationRecord {
-  readonly destination: DestinationName
+export interface MailRecord {
   messages: number
   readonly accepted: Duration[]
   readonly delivered: Duration[]
@@ -23,15 +22,32 @@ export interface DestinationRecord {
   readonly expired: Duration[]
   /** Times of attempts without delivery, including final ones. */
   readonly failed: Duration[]
+}
+
+export interface DestinationRecord extends MailRecord {
+  readonly destination: DestinationName
   /** Changes of the window; 0 while the destination is dead. */
   readonly windows: { readonly at: Duration; readonly window: number }[]
   /** Number of times that the destination became dead. */
   deaths: number
 }
 
+/** The share and the class of mail. */
+export interface RecordedShare {
+  /** Null without classes. */
+  readonly class: string | null
+  /** Empty without fair shares, and for mail without a share. */
+  readonly key: string
+  readonly weight: number
+}
+
+export interface ShareRecord extends MailRecord, RecordedShare {}
+
 export interface ScenarioResult {
   /** Records in the order of the first message of each destination. */
   readonly destinations: readonly DestinationRecord[]
+  /** Records in the order of the first message of each share and class; none without fair shares and classes. */
+  readonly shares: readonly ShareRecord[]
   /** Number of notices to the senders, by kind. */
   readonly notices: Readonly<Record<NoticeDue, number>>
   readonly outages: readonly Outage[]
@@ -45,13 +61,24 @@ interface Arrival {
   readonly released: WallTime
 }
 
+/** A message before its submission. */
+interface Expected {
+  readonly destination: DestinationName
+  /** Null without fair shares and classes. */
+  readonly share: RecordedShare | null
+  readonly recipients: number
+}
+
+const emptyRecord = (): MailRecord => ({ messages: 0, accepted: [], delivered: [], waits: [], bounced: [], expired: [], failed: [] })
+
 export class ScenarioRecord {
   readonly notices: Record<NoticeDue, number> = { failure: 0, delay: 0, success: 0 }
   readonly #startedAt: WallTime
   readonly #windowOf: (destination: DestinationName) => number
   readonly #destinations = new Map<DestinationName, DestinationRecord>()
-  /** Messages of the scenario, without notices. */
-  readonly #messages = new Map<MessageId, { readonly record: DestinationRecord; readonly at: Duration }>()
+  readonly #shares = new Map<string, ShareRecord>()
+  /** Messages of the scenario, without notices, each with the records to which it counts. */
+  readonly #messages = new Map<MessageId, { readonly records: readonly MailRecord[]; readonly at: Duration }>()
   #open = 0
 
   constructor(startedAt: WallTime, windowOf: (destination: DestinationName) => number) {
@@ -63,18 +90,24 @@ export class ScenarioRecord {
     return [...this.#destinations.values()]
   }
 
+  get shares(): readonly ShareRecord[] {
+    return [...this.#shares.values()]
+  }
+
   /** Number of recipients without a final outcome. */
   get open(): number {
     return this.#open
   }
 
   /** Registers a message before its submission, so that its events can be recorded. */
-  expect(message: MessageId, destination: DestinationName, recipients: number, { arrived, released }: Arrival): void {
-    const record = this.#destination(destination)
+  expect(message: MessageId, { destination, share, recipients }: Expected, { arrived, released }: Arrival): void {
+    const records = [this.#destination(destination), ...(share === null ? [] : [this.#share(share)])]
     const since = arrived - this.#startedAt
-    this.#messages.set(message, { record, at: released - this.#startedAt })
-    record.messages++
-    for (let i = 0; i < recipients; i++) record.accepted.push(since)
+    this.#messages.set(message, { records, at: released - this.#startedAt })
+    for (const record of records) {
+      record.messages++
+      for (let i = 0; i < recipients; i++) record.accepted.push(since)
+    }
     this.#open += recipients
   }
 
@@ -94,24 +127,23 @@ export class ScenarioRecord {
     for (const { recipient, outcome } of attempts) {
       const message = this.#messages.get(messageOf(recipient))
       if (message === undefined) continue
-      const { record } = message
-      if (outcome === 'delivered') {
-        record.delivered.push(at)
-        record.waits.push(at - message.at)
-        this.#open--
-        continue
+      if (outcome !== 'deferred') this.#open--
+      for (const record of message.records) {
+        if (outcome === 'delivered') {
+          record.delivered.push(at)
+          record.waits.push(at - message.at)
+          continue
+        }
+        record.failed.push(at)
+        if (outcome === 'bounced') record.bounced.push(at)
       }
-      record.failed.push(at)
-      if (outcome !== 'bounced') continue
-      record.bounced.push(at)
-      this.#open--
     }
   }
 
   #expired({ message, recipients }: EventOf<'expired'>, at: Duration): void {
-    const record = this.#messages.get(message.id)?.record
-    if (record === undefined) return
-    for (const _ of recipients) record.expired.push(at)
+    const known = this.#messages.get(message.id)
+    if (known === undefined) return
+    for (const record of known.records) for (const _ of recipients) record.expired.push(at)
     this.#open -= recipients.length
   }
 
@@ -130,19 +162,15 @@ export class ScenarioRecord {
   #destination(name: DestinationName): DestinationRecord {
     const known = this.#destinations.get(name)
     if (known !== undefined) return known
-    const record: DestinationRecord = {
-      destination: name,
-      messages: 0,
-      accepted: [],
-      delivered: [],
-      waits: [],
-      bounced: [],
-      expired: [],
-      failed: [],
-      windows: [{ at: 0, window: this.#windowOf(name) }],
-      deaths: 0,
-    }
+    const record = { destination: name, ...emptyRecord(), windows: [{ at: 0, window: this.#windowOf(name) }], deaths: 0 }
     this.#destinations.set(name, record)
+    return record
+  }
+
+  #share(share: RecordedShare): ShareRecord {
+    const key = `${share.class ?? ''} ${share.key}`
+    const record = this.#shares.get(key) ?? { ...share, ...emptyRecord() }
+    this.#shares.set(key, record)
     return record
   }
 }

@@ -22,6 +22,7 @@ import { VirtualClock } from '../../testkit/virtual/virtual-clock.ts'
 import { outagesOf } from './outages.ts'
 import type { Scenario, Stream } from './scenario-file.ts'
 import { ScenarioRecord, type ScenarioResult } from './scenario-record.ts'
+import { ScenarioShares } from './scenario-shares.ts'
 
 export interface RunOptions {
   readonly seed: number
@@ -52,6 +53,7 @@ class Run implements Busy {
   readonly #router: Router
   readonly #remote: RemoteNetwork
   readonly #record: ScenarioRecord
+  readonly #shares: ScenarioShares
   readonly #store: QueueStore
   readonly #reader: QueueReader
   /** Messages that are not yet submitted. */
@@ -74,6 +76,7 @@ class Run implements Busy {
     this.#router = new Router(config, openRoutingTables(config).tables)
     const { templates } = loadTemplates({ config, written })
     this.#relay = new Relay({ config, templates, clock, net, store, random, events: this.#events })
+    this.#shares = new ScenarioShares(config)
     this.#record = new ScenarioRecord(clock.now(), (destination) => this.#windowOf(destination))
     this.#toCome = scenario.streams.reduce((sum, { messages }) => sum + messages, 0)
     this.#events.listen((event, at) => {
@@ -88,7 +91,8 @@ class Run implements Busy {
     await Promise.race([this.#passTime(), this.#failed.promise])
     const ended = this.#clock.monotonic()
     const outages = outagesOf(this.#scenario.script.rules, ended)
-    return { destinations: this.#record.destinations, notices: this.#record.notices, outages, ended }
+    const { destinations, shares, notices } = this.#record
+    return { destinations, shares, notices, outages, ended }
   }
 
   async end(): Promise<void> {
@@ -154,10 +158,12 @@ class Run implements Busy {
       contentId: id,
       smtputf8: false,
       ...this.#limitsOf(stream, arrivedAt),
+      ...this.#shares.orderOf(stream),
     }
     const { destination } = this.#router.route(addresses[0]?.address ?? '', sender)
     const { wall } = this.#clock
-    this.#record.expect(id, destination, recipients, { arrived: wall.of(arrivedAt), released: wall.of(releasedAt(message)) })
+    const expected = { destination, recipients, share: this.#shares.recorded(message) }
+    this.#record.expect(id, expected, { arrived: wall.of(arrivedAt), released: wall.of(releasedAt(message)) })
     await intake.take({ message, recipients: addresses, content: inChunks(content), client: null })
     this.activity++
   }

@@ -32,6 +32,7 @@ test('one stream of mail in [mail]', () => {
       not_before: 0,
       expires: 0,
       maximum_attempts: 0,
+      class: '',
     },
   ])
 })
