@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { CLASS_MUTANTS } from '../mutants/class-mutants.ts'
+import { CLASS_MUTANTS, SHARE_MUTANTS, SHARE_SIMULATION } from '../mutants/class-mutants.ts'
 import { compilerErrors, huntAll } from '../mutants/hunt.ts'
 import { MUTANTS } from '../mutants/mutants.ts'
 import { NODE_MUTANTS } from '../mutants/node-mutants.ts'
@@ -48,6 +48,15 @@ test.runIf(ofNodes.length > 0)('all mutants of several nodes are found within 30
   console.table(catches.map(({ mutant, seed, density, how }) => ({ mutant: mutant.name, 'caught by seed': seed, density, how })))
   const missed = catches.filter(({ seed }) => seed === null)
   printFigures('mutants of several nodes', { planted: catches.length, found: catches.length - missed.length })
+  expect(missed.map(({ mutant }) => mutant.name)).toEqual([])
+})
+
+test.runIf(portion('mutants/shares').isIncluded)('all mutants of fair shares are found within 50 seeds', async () => {
+  // Half of the seeds are searched first.
+  const catches = await huntAll(SHARE_MUTANTS, 100, SHARE_SIMULATION)
+  console.table(catches.map(({ mutant, seed, how }) => ({ mutant: mutant.name, 'caught by seed': seed, how })))
+  const missed = catches.filter(({ seed, density }) => seed === null || seed > 50 || density === 'dense')
+  printFigures('mutants of fair shares', { planted: catches.length, found: catches.length - missed.length })
   expect(missed.map(({ mutant }) => mutant.name)).toEqual([])
 })
 

@@ -62,6 +62,7 @@ export const SUBJECTS = {
   'mutants/compiled': whole(5),
   'mutants/scheduler': ranges('mutants', MUTANTS.length, { each: 18, minutes: 10 }),
   'mutants/nodes': ranges('mutants', NODE_MUTANTS.length, { each: 6, minutes: 10 }),
+  'mutants/shares': whole(8),
   'mutants/tests': ranges('mutants', SAFETY_MUTANTS.length + TLS_MUTANTS.length + CLASS_MUTANTS.length, { each: 32, minutes: 10 }),
   'node-owners/faults': whole(10),
   'node-owners/notices': whole(12),
@@ -98,6 +99,7 @@ export const SUBJECTS = {
   'simulation/sparse': whole(8),
   'simulation/dense': ranges('seeds', 10_000, { each: 2_000, minutes: 10 }),
   'simulation/commits': whole(5),
+  'simulation/shares': ranges('seeds', 2_000, { each: 500, minutes: 8 }),
   'simulation/notices': ranges('seeds', 660, { each: 330, minutes: 10 }),
   webhooks: whole(5),
 } as const satisfies Readonly<Record<string, Subject>>

@@ -4,6 +4,7 @@ import { generatedBy } from '../simulation/generator.ts'
 import { violationsOf } from '../simulation/violations.ts'
 import { run, type Run } from '../simulation/run.ts'
 import type { CommitCrash, Scenario } from '../simulation/scenario.ts'
+import { fairlyShared } from '../simulation/shares/shared-scenario.ts'
 import { simulate } from '../simulation/simulate.ts'
 import { SOMETIMES } from '../simulation/sometimes.ts'
 import { printFigures } from '../support/figures.ts'
@@ -22,6 +23,14 @@ test.runIf(dense.isIncluded)(`dense schedules ${dense.from} to ${dense.to} leave
   const { steps, events } = await simulate(dense.from, dense.to, 'dense')
   printFigures('dense schedules', { schedules, 'random steps': steps, events })
   expect(steps).toBeGreaterThan(50 * schedules)
+})
+
+const shared = portion('simulation/shares')
+
+test.runIf(shared.isIncluded)(`worlds ${shared.from} to ${shared.to} with fair shares: waits are bounded`, async () => {
+  const { events } = await simulate(shared.from, shared.to, 'sparse', fairlyShared)
+  printFigures('worlds with fair shares', { worlds: `${shared.from}–${shared.to}`, events })
+  expect(events).toBeGreaterThan(500 * (shared.to - shared.from + 1))
 })
 
 /** The first seed whose world makes about so many commits. */

@@ -15,6 +15,18 @@ const bug = (name: string, file: string, [replace, by]: readonly [string, string
   test,
 })
 
+/** The bugs that the simulation of fair shares finds too: those that the first designs had. */
+const SIMULATED: readonly string[] = [
+  'a reserve keeps the last free places, whoever has the others',
+  'a share offers a head at the present for each place of its destinations',
+  'a share pays for heads that leave without a start',
+  'a share that had no mail has earned turns',
+  'a backlog is charged out of the order of due times',
+]
+
+/** The simulation that finds them, for `hunt`. */
+export const SHARE_SIMULATION = 'simulate.ts --shared'
+
 export const CLASS_MUTANTS: readonly SafetyMutant[] = [
   bug(
     'a reserve keeps the last free places, whoever has the others',
@@ -87,9 +99,20 @@ export const CLASS_MUTANTS: readonly SafetyMutant[] = [
     BACKLOG,
   ),
   bug(
+    'a share spends the slots of another',
+    'queue/scheduler/preemption.ts',
+    [
+      "of({ band, share }: Pick<Job, 'band' | 'share'>): Preemption {",
+      "of({ band }: Pick<Job, 'band' | 'share'>, share = NO_SHARE): Preemption {",
+    ],
+    SHARES,
+  ),
+  bug(
     'new mail passes the backlog of its destination',
     'queue/scheduler/due-queue.ts',
     ['if (this.#state.policies().shares === null) return false', 'if (this.#heap.size >= 0) return false'],
     SHARE_STORIES,
   ),
 ]
+
+export const SHARE_MUTANTS: readonly SafetyMutant[] = CLASS_MUTANTS.filter(({ name }) => SIMULATED.includes(name))

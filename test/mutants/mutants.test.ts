@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { huntAll, planted } from './hunt.ts'
 import { errorMessage } from '../../src/system/caught-error.ts'
-import { CLASS_MUTANTS } from './class-mutants.ts'
+import { CLASS_MUTANTS, SHARE_MUTANTS, SHARE_SIMULATION } from './class-mutants.ts'
 import { COMPATIBILITY_MUTANTS } from './compatibility-mutants.ts'
 import { MUTANTS, type Mutant } from './mutants.ts'
 import { NODE_MUTANTS } from './node-mutants.ts'
@@ -12,6 +12,10 @@ import { TLS_MUTANTS } from './tls-mutants.ts'
 import { failedTests } from './test-hunt.ts'
 
 const QUICK = ['250 before the commit', 'early expiry', 'a doubled notice']
+const QUICK_OF_SHARES = [
+  'a backlog is charged out of the order of due times',
+  'a share offers a head at the present for each place of its destinations',
+]
 
 const ALL = [
   ...MUTANTS,
@@ -46,6 +50,16 @@ test('mutants are found', async () => {
 test('mutants of the replacement of recipients are found', { timeout: 120_000 }, async () => {
   const catches = await huntAll(REWRITING_MUTANTS, 100, REWRITING_SIMULATION)
   expect(catches.filter(({ seed }) => seed === null).map(({ mutant }) => mutant.name)).toEqual([])
+})
+
+test('mutants of fair shares are found by the bounds of waits', { timeout: 240_000 }, async () => {
+  const catches = await huntAll(
+    SHARE_MUTANTS.filter(({ name }) => QUICK_OF_SHARES.includes(name)),
+    40,
+    SHARE_SIMULATION,
+  )
+  expect(catches.map(({ mutant }) => mutant.name).toSorted()).toEqual(QUICK_OF_SHARES)
+  expect(catches.filter(({ seed }) => seed === null)).toEqual([])
 })
 
 test('a submission that is not synced is found by its test', async () => {

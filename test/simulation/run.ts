@@ -16,6 +16,7 @@ import { receive, receivedBy } from './receiver.ts'
 import { Recorder } from './recorder.ts'
 import type { Arrived, Story } from './record.ts'
 import { rewritingConfig } from './rewriting.ts'
+import { sharesConfig } from './shares/shared-scenario.ts'
 import { OWN_DOMAIN, providerConfig, type Mail, type Scenario, type Step } from './scenario.ts'
 
 export interface Run {
@@ -59,10 +60,11 @@ class Running {
   }
 
   async #begin(directory: string | null): Promise<World> {
-    const { seed, config, tables, faults, commitTakes, rewriting, receiver } = this.#scenario
+    const { seed, config, tables, faults, commitTakes, rewriting, receiver, shares } = this.#scenario
+    const ofParts = { ...rewritingConfig(rewriting), ...sharesConfig(shares), ...providerConfig(this.#scenario) }
     const options = {
       seed,
-      config: { ...config, ...rewritingConfig(rewriting), destination: tables, ...providerConfig(this.#scenario) } as WorldConfig,
+      config: { ...config, destination: tables, ...ofParts } as WorldConfig,
       store: directory === null ? ('memory' as const) : { directory },
     }
     const world = await createObservedWorld(options, this.#recorder.between)

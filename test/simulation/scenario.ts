@@ -66,6 +66,18 @@ export interface Scenario {
   readonly receiver?: SimulatedReceiver | undefined
   /** `node_lease` of several nodes; absent for one relay. */
   readonly lease?: Duration
+  /** Fair shares; absent without. */
+  readonly shares?: SimulatedShares
+}
+
+/** Shares and classes that compete. The share of a mail is the domain of its sender, and its class the local part. */
+export interface SimulatedShares {
+  /** Of what there is too little: slots of the relay, connections to a provider, or those to one destination. */
+  readonly short: 'slots' | 'provider' | 'destination'
+  /** Weights of the shares. */
+  readonly weights: Readonly<Record<string, number>>
+  /** Classes with weights and reserves in percent; empty without classes. */
+  readonly classes: Readonly<Record<string, { readonly weight: number; readonly reserve: number }>>
 }
 
 /** A receiver of the events of a world. */
@@ -95,12 +107,13 @@ export const OWN_DOMAIN = 'us.example'
 
 /** Lines that reproduce the scenario. */
 export function tell(scenario: Scenario): string {
-  const { config, tables, provider, storage, commitTakes, faults, steps, crashes, ends, rewriting, receiver } = scenario
+  const { config, tables, provider, storage, commitTakes, faults, steps, crashes, ends, rewriting, receiver, shares } = scenario
   const lines = [
     `seed ${scenario.seed}, queue in ${storage}, a commit takes ${commitTakes} ms, ends ${ends}`,
     `config ${JSON.stringify(config)}`,
     ...(rewriting === undefined ? [] : [`rewriting ${JSON.stringify(rewriting)}`]),
     ...(receiver === undefined ? [] : [`receiver ${JSON.stringify(receiver)}`]),
+    ...(shares === undefined ? [] : [`shares ${JSON.stringify(shares)}`]),
     ...(provider === undefined ? [] : [`provider ${JSON.stringify(provider)}`]),
     ...Object.entries(tables).map(([name, table]) => `destination ${name} ${JSON.stringify(table)}`),
     ...faults.map((fault) => `fault ${JSON.stringify(fault)}`),

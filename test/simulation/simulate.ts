@@ -1,9 +1,10 @@
 /**
- * Simulates worlds by seed. As a command, `node test/simulation/simulate.ts FROM TO [--dense] [--rewritten] [--hash | --until-caught]`,
+ * Simulates worlds by seed. As a command, `node test/simulation/simulate.ts FROM TO [--dense] [--rewritten | --shared] [--hash | --until-caught]`,
  * it prints a JSON line for each: its violations, or the hash of its history.
  */
 import { generatedBy, type Density } from './generator.ts'
 import { rewritten } from './rewriting.ts'
+import { fairlyShared } from './shares/shared-scenario.ts'
 import { violationsOf } from './violations.ts'
 import { run } from './run.ts'
 import { tell, type Scenario } from './scenario.ts'
@@ -55,7 +56,7 @@ async function explained(scenario: Scenario, { invariant, at, text }: Violation)
 if (process.argv[1] === import.meta.filename) {
   const [from = 1, to = 1] = process.argv.slice(2, 4).map(Number)
   const untilCaught = process.argv.includes('--until-caught')
-  const change = process.argv.includes('--rewritten') ? rewritten : unchanged
+  const change = process.argv.includes('--rewritten') ? rewritten : process.argv.includes('--shared') ? fairlyShared : unchanged
   const density: Density = process.argv.includes('--dense') ? 'dense' : 'sparse'
   for (let seed = from; seed <= to; seed++) {
     const result = await run(change(generatedBy(seed, density)))

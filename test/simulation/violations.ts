@@ -13,6 +13,7 @@ import { closedIsLeftAlone, leasesAreBounded, limitsHold, pausesAreKept, provide
 import { nothingBeginsAfterAnOrder } from './invariants/orders.ts'
 import { noticesAreRight, warningsComeInTime } from './invariants/notices.ts'
 import { nothingIsStuck, scheduleIsKept } from './invariants/schedule.ts'
+import { mailKeepsItsPlace, partsAreFair } from './invariants/shares.ts'
 import { windowsFollowTheFeedback } from './invariants/windows.ts'
 import type { Run } from './run.ts'
 import { replay, type InvariantMaker, type Violation } from './replay.ts'
@@ -37,6 +38,8 @@ export const INVARIANTS: Readonly<Record<string, InvariantMaker>> = {
   windowsFollowTheFeedback,
   eventsTellTheHistory,
   eventsAreSent,
+  partsAreFair,
+  mailKeepsItsPlace,
 }
 
 export const violationsOf = ({ history, scenario }: Run): readonly Violation[] => replay(history.trace, scenario, INVARIANTS)

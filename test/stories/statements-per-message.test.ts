@@ -51,6 +51,7 @@ test('mail that uses none of them makes the same statements with the parameters 
   expect(await statementsWith({ smtpd_future_release_limit: '7d' })).toBe(off)
   expect(await statementsWith({ maximal_delivery_attempts: 9 })).toBe(off)
   expect(await statementsWith({ class: { normal: { weight: 10 }, bulk: { weight: 1 } } })).toBe(off)
+  expect(await statementsWith({ fair_share: 'yes' })).toBe(off)
 })
 
 test('a dialogue costs a statement when it is kept, and none when it is off or the mail is delivered', async () => {

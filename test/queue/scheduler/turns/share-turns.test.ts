@@ -193,22 +193,42 @@ test('shares with messages of many recipients have equal numbers of recipients',
   expect(Math.abs(a - b)).toBeLessThanOrEqual(60)
 })
 
-test('of 500 shares with ten messages at three destinations, none is ahead of another by more than two', () => {
-  const relay = new Relay({ deliveries: 100, window: 10 })
+/** Numbers of recipients that have begun, by share and destination, and the largest differences of shares: at a destination, and in all. */
+function differences(started: readonly Mail[], shares: number, destinations: number): readonly [atOne: number, inAll: number] {
+  const counts = Array.from({ length: destinations + 1 }, () => Array.from({ length: shares }, () => 0))
+  for (const { share, destination = '' } of started)
+    for (const at of [Number(/\d+/.exec(destination)?.[0]), destinations]) counts[at]![Number(share.slice(1))]!++
+  const apart = counts.map((all) => Math.max(...all) - Math.min(...all))
+  return [Math.max(...apart.slice(0, -1)), apart.at(-1) ?? 0]
+}
+
+/** Ten messages of each of 500 shares, at three destinations in turn. */
+function equalShares(setting: Setting): Relay {
+  const relay = new Relay(setting)
   for (let share = 0; share < 500; share++) for (let n = 0; n < 10; n++) relay.add({ share: `s${share}`, destination: `d${n % 3}.example` })
-  const counts = new Map<string, number>()
-  let seen = 0
+  return relay
+}
+
+test('where three destinations are short, no share is ahead of another by more than one at each, and so by three in all', () => {
+  const relay = equalShares({ deliveries: 100, window: 10 })
   for (let step = 0; step < 9; step++) {
     relay.run(500, false)
-    for (const { share } of relay.started.slice(seen)) counts.set(share, (counts.get(share) ?? 0) + 1)
-    seen = relay.started.length
-    const all = Array.from({ length: 500 }, (_, n) => counts.get(`s${n}`) ?? 0)
-    expect(Math.max(...all) - Math.min(...all)).toBeLessThanOrEqual(3)
+    const [atOne, inAll] = differences(relay.started, 500, 3)
+    expect(atOne).toBeLessThanOrEqual(1)
+    expect(inAll).toBeLessThanOrEqual(3)
   }
   relay.run(600, false)
   expect(relay.started.length).toBe(5_000)
   // No flow stays when its mail is gone.
   expect([0, 1, 2].map((n) => relay.flows(`d${n}.example`))).toEqual([0, 0, 0])
+})
+
+test('where the slots are short, no share is ahead of another by more than one in all', () => {
+  const relay = equalShares({ deliveries: 10, window: 20 })
+  for (let step = 0; step < 9; step++) {
+    relay.run(500, false)
+    expect(differences(relay.started, 500, 3)[1]).toBeLessThanOrEqual(1)
+  }
 })
 
 test('shares of a lower class keep their parts while a higher class is busy', () => {
@@ -252,6 +272,34 @@ test('small mail of one share does not spend what a large message of another has
   relay.add({ share: 'news', destination: 'single.example' })
   relay.run(20, false)
   expect(relay.started.slice(-20).map(({ destination }) => destination)).toContain('single.example')
+})
+
+/**
+ * The order in which the mail of one share begins: a newsletter to 300 destinations, and single messages that come between. Another share may have
+ * a message of 60 recipients and 60 single messages meanwhile.
+ */
+function orderOfNews(beside: boolean): readonly (string | undefined)[] {
+  const relay = new Relay({ deliveries: 1, window: 1 })
+  const startedOfNews = (): number => startsOf(relay.started, 'news')[0] ?? 0
+  const runUntil = (count: number): void => {
+    while (startedOfNews() < count) relay.run(1, false)
+  }
+  for (let n = 0; n < 300; n++) relay.add({ share: 'news', destination: `d${n}.example`, message: 7 })
+  runUntil(40)
+  if (beside) for (let n = 0; n < 60; n++) relay.add({ share: 'shop', destination: `e${n}.example`, message: 8 })
+  if (beside) for (let n = 0; n < 60; n++) relay.add({ share: 'shop', destination: `f${n}.example` })
+  for (let n = 0; n < 12; n++) {
+    relay.add({ share: 'news', destination: `single${n}.example` })
+    runUntil(40 + 4 * (n + 1))
+  }
+  return relay.started.flatMap(({ share, destination }) => (share === 'news' ? [destination] : []))
+}
+
+test("the order of a share's mail is the same whatever other shares have: none spends its slots, and it spends none of theirs", () => {
+  const alone = orderOfNews(false)
+  expect(orderOfNews(true)).toEqual(alone)
+  // Four slots in five are for the newsletter.
+  expect(alone.filter((one) => one?.startsWith('single') === true).length).toBeGreaterThanOrEqual(8)
 })
 
 test('mail in memory keeps its place when fair shares begin and end by a reload', () => {
