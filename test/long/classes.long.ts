@@ -1,15 +1,44 @@
-/** 200,000 bulk messages that are all due, and two fast ones per second: at one destination, and spread over 2,000. */
+/** 200,000 bulk messages that are due beside fast mail, two per second: at one destination, and spread over 2,000. */
 import { expect, test } from 'vitest'
 import { SECOND } from '../../src/system/clock.ts'
 import { besideBacklog } from '../support/bulk-backlog.ts'
+import { besideBacklogOfDaemon } from '../support/daemon-backlog.ts'
+import { printFigures } from '../support/figures.ts'
+import { portion } from './portion.ts'
 
-test.each([1, 2_000])(
+const BULK = 200_000
+
+test.runIf(portion('classes/model').isIncluded).each([1, 2_000])(
   'fast mail passes 200,000 bulk messages at %i destinations within a second',
   { timeout: 1_800_000 },
   async (destinations) => {
-    const { p99, bulkPerSecond } = await besideBacklog({ bulk: 200_000, destinations, fast: 600 })
+    const { p99, bulkPerSecond } = await besideBacklog({ bulk: BULK, destinations, fast: 600 })
     console.log(`${destinations} destinations: p99 ${p99} ms, ${bulkPerSecond} bulk messages per second`)
     expect(p99).toBeLessThan(SECOND)
     expect(bulkPerSecond).toBeGreaterThan(0.9 * 40)
   },
 )
+
+const daemons = [
+  { subject: 'classes/daemon-one', destinations: 1, killed: false, engine: 'sqlite' },
+  { subject: 'classes/daemon-many', destinations: 2_000, killed: false, engine: 'sqlite' },
+  { subject: 'classes/daemon-killed', destinations: 1, killed: true, engine: 'sqlite' },
+  { subject: 'classes/daemon-postgres', destinations: 1, killed: true, engine: 'postgres' },
+] as const
+const included = daemons.filter(({ subject }) => portion(subject).isIncluded)
+
+test.each(included)('fast mail passes 200,000 bulk messages of five shares at a daemon: $subject', { timeout: 1_800_000 }, async (one) => {
+  const { subject: _, ...place } = one
+  const { destinations } = place
+  const { shares, ...measured } = await besideBacklogOfDaemon({ bulk: BULK, fast: 400, ...place })
+  printFigures('fast mail beside a backlog', {
+    ...place,
+    killed: place.killed ? 'yes' : 'no',
+    ...measured,
+    'starts of each share': shares.join(' '),
+  })
+  expect(measured.p99).toBeLessThan(SECOND)
+  expect(measured.bulkPerSecond).toBeGreaterThan(0.75 * (destinations === 1 ? 40 : 200))
+  const mean = shares.reduce((sum, count) => sum + count, 0) / shares.length
+  for (const count of shares) expect(Math.abs(count - mean)).toBeLessThan(0.1 * mean)
+})

@@ -23,6 +23,8 @@ export interface Backlog {
   readonly contentOf?: (n: number) => Uint8Array
   /** Class of the messages, with its number in the store; none when absent. */
   readonly ofClass?: { readonly name: string; readonly band: number }
+  /** Share of the n-th message; none when absent. */
+  readonly shareOf?: (n: number) => string
   /** Outcome of the attempt that was made; a connection that timed out when absent. */
   readonly last?: DeliveryStatus
 }
@@ -61,6 +63,7 @@ function enter(
     recipientOf = (one) => `user${one}@${destinationOf(one)}`,
     now,
     senderOf = (one) => `app${one % 100}@us.example`,
+    shareOf,
     ofClass,
   }: Backlog,
   n: number,
@@ -69,7 +72,8 @@ function enter(
   const id = store.nextId()
   const destination = destinationOf(n)
   const size = content.reduce((sum, part) => sum + part.byteLength, 0)
-  const message = { id, createdAt: now, arrivedAt: now, sender: senderOf(n), size, contentId: id, smtputf8: false, class: ofClass?.name }
+  const order = { class: ofClass?.name, share: shareOf?.(n) }
+  const message = { id, createdAt: now, arrivedAt: now, sender: senderOf(n), size, contentId: id, smtputf8: false, ...order }
   const recipient = { address: recipientOf(n), destination, dueAt: now, expiresAt: now + LIFETIME, leased: true }
   return { id, done: store.enqueue({ message, band: ofClass?.band, recipients: [recipient], content }) }
 }

@@ -20,6 +20,8 @@ export class SmtpLoad {
   port: number | null = null
   /** Pause of a client after a message, in ms; null: no messages. */
   pace: number | null = 0
+  /** Envelope sender of the message with a number. */
+  senderOf: (number: number) => string = () => 'app@us.example'
   /** Size of each message. */
   contentBytes = 1_000
   /** Replies that refused MAIL, DATA or a message. */
@@ -97,7 +99,7 @@ export class SmtpLoad {
 
   async #transaction(ask: (line: string) => Promise<string>, recipientsOf: RecipientsOf): Promise<void> {
     const number = this.takeNumber()
-    const begun = await ask('MAIL FROM:<app@us.example>\r\n')
+    const begun = await ask(`MAIL FROM:<${this.senderOf(number)}>\r\n`)
     if (!begun.startsWith('250')) return this.#refused(begun)
     for (const recipient of [recipientsOf(number)].flat()) await ask(`RCPT TO:<${recipient}>\r\n`)
     if (!(await ask('DATA\r\n')).startsWith('354')) return void (await ask('RSET\r\n'))
