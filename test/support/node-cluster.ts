@@ -69,7 +69,8 @@ export class NodeCluster {
   program: string | undefined
   readonly #settings: Readonly<Record<string, string>>
   readonly #folders: DaemonFolder[] = []
-  #config = ''
+  /** The configuration file of the daemons. */
+  config = ''
   /** Number of daemons so far. */
   #started = 0
 
@@ -87,10 +88,10 @@ export class NodeCluster {
       new Map(far.map((one, n) => [`smtp:[127.0.0.1]:${ports[n]}`, one])),
     )
     const folder = cluster.newFolder()
-    cluster.#config = join(folder.path, 'deferd.toml')
+    cluster.config = join(folder.path, 'deferd.toml')
     const routes = cluster.destinations.map((destination, n) => `"d${n}.example" = "${destination}"`)
     routes.push(`"us.example" = "smtp:[127.0.0.1]:${await cluster.home.listen()}"`)
-    writeFileSync(cluster.#config, `[transport_maps]\n${routes.join('\n')}\n${tables}`)
+    writeFileSync(cluster.config, `[transport_maps]\n${routes.join('\n')}\n${tables}`)
     return cluster
   }
 
@@ -139,7 +140,7 @@ export class NodeCluster {
 
   /** Runs a command on a machine of its own, which has only the credentials of the database. */
   run(command: readonly string[], settings: Readonly<Record<string, string>> = {}, folder = this.newFolder()): StartedProcess {
-    const config = command[0] === 'start' || command[0] === 'sendmail' ? ['--config', this.#config] : []
+    const config = command[0] === 'start' || command[0] === 'sendmail' ? ['--config', this.config] : []
     const program = this.program === undefined ? {} : { program: this.program }
     return folder.run([...command, ...config], { node_name: 'machine', ...this.#settings, ...settings }, program)
   }
