@@ -11,6 +11,7 @@ import type { Acceptance, ContentTaker, SmtpClient } from '../queue/intake/accep
 import { plural } from '../presentation/text.ts'
 import { DataStream } from '../smtpd/stream/data-stream.ts'
 import { HAS_NUL } from '../smtpd/dialogue/replies.ts'
+import { mailDate } from '../mail/mail-date.ts'
 import { SECOND } from '../system/clock.ts'
 import { RequestRepeated, type IdempotentRequest, type KeptRequest } from '../store/records/audit-log.ts'
 import { listedText } from '../suppression/refusal-text.ts'
@@ -220,8 +221,13 @@ class Submitting {
     }
     const composition = await compositionOf(this.#request)
     // The composed content has the date and random boundaries.
+    const { clock } = this.#view
     this.#hash.update(JSON.stringify(composition))
-    return { given: await composedEnvelope(composition), isPartial: composition.partial === true, content: composed(composition) }
+    return {
+      given: await composedEnvelope(composition),
+      isPartial: composition.partial === true,
+      content: composed(composition, mailDate(clock.now(), clock)),
+    }
   }
 
   async *#hashed(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -246,6 +246,16 @@ test('hostile text stays text', async () => {
   expect(reply.text).toContain('<script>alert(1)</script>\u0007')
 })
 
+test('a composition without a date has that of the clock of the relay', async () => {
+  const one = await opened()
+  const dateOf = async (headers: object): Promise<readonly string[]> => {
+    const { json } = await compose(one, { to: 'ann@a.example.org', text: 'hi', headers })
+    return (await contentOf(one, json.queue_id)).match(/^date: .*$/gim)?.map((line) => line.trim()) ?? []
+  }
+  expect(await dateOf({})).toEqual(['Date: Thu, 01 Jan 2026 00:00:00 +0000 (UTC)'])
+  expect(await dateOf({ date: 'Fri, 02 Jan 2026 08:00:00 +0100' })).toEqual(['Date: Fri, 02 Jan 2026 08:00:00 +0100'])
+})
+
 test('further header fields are those that no member makes', async () => {
   const one = await opened()
   const given = {

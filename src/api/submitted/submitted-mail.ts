@@ -232,9 +232,13 @@ export function parsedEnvelope(
   return { envelope: { sender, recipients, ret: returned, envid: id, smtputf8, ...rest }, rejected, pointers }
 }
 
-/** The bytes of a composition, by nodemailer. Files and URLs are never read. */
-export const composed = ({ from, to, cc, reply_to: replyTo, subject, text, html, headers, attachments = [] }: Composition): Readable =>
-  new MailComposer({
+/** The bytes of a composition, by nodemailer. Files and URLs are never read. `date` is that of a composition without the field Date. */
+export function composed(
+  { from, to, cc, reply_to: replyTo, subject, text, html, headers = {}, attachments = [] }: Composition,
+  date: string,
+): Readable {
+  const dated = Object.keys(headers).some((name) => name.toLowerCase() === 'date') ? headers : { ...headers, Date: date }
+  return new MailComposer({
     from,
     to: [...listOf(to)],
     cc: [...listOf(cc)],
@@ -242,7 +246,7 @@ export const composed = ({ from, to, cc, reply_to: replyTo, subject, text, html,
     subject,
     text,
     html,
-    headers: Object.entries(headers ?? {}).flatMap(([key, values]) => listOf(values).map((value) => ({ key, value }))),
+    headers: Object.entries(dated).flatMap(([key, values]) => listOf(values).map((value) => ({ key, value }))),
     attachments: attachments.map(({ name, type, content }) => ({
       filename: name,
       contentType: type,
@@ -253,3 +257,4 @@ export const composed = ({ from, to, cc, reply_to: replyTo, subject, text, html,
   })
     .compile()
     .createReadStream()
+}
