@@ -34,6 +34,11 @@ export function nodeTable(nodes: readonly NodeJson[], clock: Clock, display: Dis
 const lostText = ({ joined }: NodeJson, { time, taken_over_by: taker, shards, recipients }: NonNullable<NodeJson['lost']>): string =>
   `${span((time - joined) * SECOND)} after it joined: ${taker} took ${plural(shards, 'shard')} and ${plural(recipients, 'recipient')} over`
 
+function comparedText(one: NodeJson): string {
+  if (one.state === 'lost') return 'unknown: the node is lost'
+  return one.settings_differ ? `${settingsText(one)} differ from those of the other nodes` : 'as those of the other nodes'
+}
+
 export function nodeScreen(one: NodeJson, clock: Clock): string {
   const joined = instantOf(one.joined)
   const facts: readonly (readonly [string, string])[] = [
@@ -46,7 +51,7 @@ export function nodeScreen(one: NodeJson, clock: Clock): string {
     ['leased', `${grouped(one.leased)} recipients in the active queue`],
     ['deliveries', one.deliveries === null ? 'unknown: the node does not answer' : `${slotsOf(one)} slots in use`],
     ...(one.lost === null ? [] : [['lost', lostText(one, one.lost)] as const]),
-    ['settings', one.settings_differ ? `${settingsText(one)} differ from those of the other nodes` : 'as those of the other nodes'],
+    ['settings', comparedText(one)],
   ]
   return [one.name, ...facts.map(([name, value]) => `  ${name.padEnd(12)}${value}`)].map((line) => `${maskControls(line)}\n`).join('')
 }

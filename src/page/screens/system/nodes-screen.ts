@@ -34,7 +34,9 @@ function actionOf(view: View, { name, state }: NodeJson): Part {
   }
 }
 
-const settingsPart = ({ differing_settings: names }: NodeJson): Part => (names.length === 0 ? 'equal' : `differ: ${names.join(', ')}`)
+/** The settings of a lost node are not known. */
+const settingsPart = ({ state, differing_settings: names }: NodeJson): Part =>
+  state === 'lost' ? '–' : names.length === 0 ? 'equal' : `differ: ${names.join(', ')}`
 
 const columnsOf = (view: View): readonly Column<NodeJson>[] => [
   {
