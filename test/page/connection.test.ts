@@ -296,6 +296,8 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     const notice = page.getByText(/Your session has ended, and these values are not current/)
     await runUntil(page, () => notice.isVisible(), seconds(1))
     expect([page.url(), await isStale(page), await page.evaluate('isSameDocument')]).toEqual([proxy.url, true, true])
+    const [above, below] = [await notice.boundingBox(), await page.locator('main > .answer').boundingBox()]
+    expect((below?.y ?? 0) - (above?.y ?? 0) - (above?.height ?? 0), 'between the notice and the answer').toBeGreaterThan(10)
     await page.getByRole('link', { name: 'Log in' }).click()
     await page.waitForURL(/login\?ended=1$/)
   })
