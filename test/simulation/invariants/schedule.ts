@@ -122,17 +122,26 @@ export const nothingIsStuck = (complain: Complain): Invariant => ({
 const isCalm = (scene: Scene): boolean =>
   scene.upSince !== null && scene.at - scene.upSince > 10 * SECOND && scene.at > scene.diskFullUntil + 5 * SECOND
 
+/** Places of a limit that the lowest class may use. */
+function unreserved(limit: number, { scenario }: Scene): number {
+  const percent = Object.values(scenario.shares?.classes ?? {}).reduce((sum, { reserve }) => sum + reserve, 0)
+  return percent === 0 || limit < 4 ? limit : limit - Math.max(1, Math.floor((limit * percent) / 100))
+}
+
 function mayWait(destination: LiveDestination | undefined, scene: Scene): boolean {
   if (destination === undefined) return false
   const { settings, queue, underWay, provider } = scene
   const { destination: name, deadUntil, suspension, inFlight, window } = destination
   if (deadUntil !== null || suspension !== null) return true
   const number = (parameter: string, byDefault: number) => settings.number(name, parameter, byDefault)
-  if (inFlight >= window || underWay.size >= number('default_process_limit', 100)) return true
+  if (inFlight >= window || underWay.size >= unreserved(number('default_process_limit', 100), scene)) return true
   if (settings.duration(name, 'default_destination_rate_delay', '0') > 0 || number('default_destination_message_rate_limit', 0) > 0)
     return true
   const isOfProvider = (one: string): boolean => provider?.of.includes(one) === true
-  if (isOfProvider(name) && [...underWay.values()].filter((one) => isOfProvider(one.destination)).length >= (provider?.limit ?? 0))
+  if (
+    isOfProvider(name) &&
+    [...underWay.values()].filter((one) => isOfProvider(one.destination)).length >= unreserved(provider?.limit ?? 0, scene)
+  )
     return true
   const room = Math.min(number('qmgr_message_active_limit', 20_000), number('qmgr_message_recipient_limit', 20_000))
   return queue.leased >= Math.max(1, Math.floor(room / 5))
