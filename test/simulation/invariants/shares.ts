@@ -3,7 +3,7 @@
  * recipients that begin, divided by their weights, differ by no more than a bound; so do those of two classes. Within a share, mail begins in
  * the order of its due times, but for what memory holds. A recipient therefore waits for a bounded number of others.
  */
-import { SECOND } from '../../../src/system/clock.ts'
+import { SECOND, type Duration } from '../../../src/system/clock.ts'
 import type { RecipientId } from '../../../src/mail/message.ts'
 import type { ModelMessage, ModelRecipient } from '../model.ts'
 import type { CommittedClaim } from '../record.ts'
@@ -23,6 +23,8 @@ interface Race {
   readonly rivals: readonly [Rival, Rival]
   /** Extremes of the difference since both have had mail, in recipients by weight; null before. */
   extremes: { least: number; most: number } | null
+  /** Time since which both have had mail; Infinity while one has none. */
+  since: Duration
 }
 
 /** Error of sums of fractions. */
@@ -50,7 +52,7 @@ export function partsAreFair(complain: Complain, { shares, steps, tables }: Scen
       const before = new Map(begun)
       for (const one of [name, classOf(name)]) begun.set(one, (begun.get(one) ?? 0) + start.recipients.length)
       for (const race of races) {
-        const problem = after(race, { ready, before, begun })
+        const problem = after(race, { ready, before, begun, at: scene.at })
         if (problem !== null) complain(problem)
       }
     },
@@ -76,11 +78,14 @@ interface Starts {
   readonly ready: ReadonlySet<string>
   readonly before: ReadonlyMap<string, number>
   readonly begun: ReadonlyMap<string, number>
+  readonly at: Duration
 }
 
-function after(race: Race, { ready, before, begun }: Starts): string | null {
+function after(race: Race, { ready, before, begun, at }: Starts): string | null {
   const [one, other] = race.rivals
-  if (!ready.has(one.name) || !ready.has(other.name)) {
+  race.since = ready.has(one.name) && ready.has(other.name) ? Math.min(race.since, at) : Infinity
+  // Of mail that falls due together, free slots have what is claimed first.
+  if (at - race.since < SECOND || race.since === Infinity) {
     race.extremes = null
     return null
   }
@@ -123,7 +128,7 @@ function racesOf(facts: Facts): readonly Race[] {
     weight: shares.classes[name]?.weight ?? 1,
     lead: 1,
   }))
-  return [ofClasses, ...flows.values()].flatMap(pairsOf).map((rivals): Race => ({ rivals, extremes: null }))
+  return [ofClasses, ...flows.values()].flatMap(pairsOf).map((rivals): Race => ({ rivals, extremes: null, since: Infinity }))
 }
 
 const pairsOf = (rivals: readonly Rival[]): readonly (readonly [Rival, Rival])[] =>
