@@ -23,8 +23,7 @@ test('the queue over time on a terminal of 80 columns', () => {
   }
   const display = { width: 80, coloured: false }
   expect(trendText(trend, { clock: { zone: () => ({ offset: 0, name: 'UTC' }) }, display })).toMatchInlineSnapshot(`
-    "The backlog is about as it was: 301 recipients. Delivered: 940; deferred: 5,300;
-    bounced: 2.
+    "301 recipients wait. Delivered: 940; deferred: 5,300; bounced: 2.
 
     FROM             accepted delivered deferred bounced waiting p95
     2026-11-29 00:00    1,200       900      300       0     301   -
