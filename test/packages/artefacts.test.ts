@@ -118,6 +118,8 @@ describe.skipIf(reason !== null)(
         relaysByThePage('npm', `deferd-${VERSION}.tgz`, {
           PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
           HOME: folder,
+          // The authority of a registry behind a proxy.
+          NODE_EXTRA_CA_CERTS: process.env['NODE_EXTRA_CA_CERTS'],
         }))
     })
 
