@@ -58,7 +58,3 @@ export async function takeTurnsBeside<T>(
     }
   return turns
 }
-
-/** Each value of deferd beside that of Postfix in the same round. */
-export const ratios = (values: readonly number[], unit: readonly number[]): readonly number[] =>
-  values.flatMap((value, round) => (unit[round] === undefined ? [] : [value / unit[round]]))

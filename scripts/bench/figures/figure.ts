@@ -34,6 +34,10 @@ export function percentile(values: readonly number[], part: number): number {
   return sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? 0
 }
 
+/** Each value divided by that of the unit in the same round. Rounds that the unit lacks are left out. */
+export const ratios = (values: readonly number[], unit: readonly number[]): readonly number[] =>
+  values.flatMap((value, round) => (unit[round] === undefined ? [] : [value / unit[round]]))
+
 const HEAD = ['figure', 'median (smallest–largest)', 'target', 'reached'] as const
 
 /** The figures with their targets, as a Markdown table. */

@@ -5,8 +5,7 @@
 import { KEPT } from '../cases.ts'
 import type { Duration } from '../../../src/system/clock.ts'
 import type { BenchDaemon } from '../figures/bench-daemon.ts'
-import { ratios } from '../figures/beside-postfix.ts'
-import type { Figure } from '../figures/figure.ts'
+import { ratios, type Figure } from '../figures/figure.ts'
 import type { Part, Setting } from '../figures/subject.ts'
 import { startDaemon } from '../figures/bench-daemon.ts'
 import { measureAll, type Bench } from '../load.ts'
@@ -37,34 +36,27 @@ export const RELAY: Part = {
     const sqlite = await startDaemon(setting, 'sqlite', settings)
     const postgres = await startNode(setting, 'postgres', server.url(), settings)
     await shared(server, 'postgres', ['postgres'])
-    return comparison(setting, { bench, daemons: { sqlite, postgres }, least: 0.6 })
+    return comparison(setting, { bench, unit: sqlite, other: postgres, target: { least: 0.6 } })
   },
 }
 
 interface Compared {
   readonly bench: Bench
-  /** The first one is the unit of the second one. */
-  readonly daemons: Readonly<Record<string, BenchDaemon>>
+  readonly unit: BenchDaemon
+  readonly other: BenchDaemon
   /** Target of the ratio; null for none. */
-  readonly least: number | null
+  readonly target: Figure['target']
 }
 
-/** Measures two daemons in turns. */
-async function comparison(setting: Setting, { bench, daemons, least }: Compared): Promise<readonly Figure[]> {
-  const rates = Object.entries(daemons).map(([name, daemon]) => ({ name, daemon, values: [] as number[] }))
-  for (const { daemon } of rates) await load(bench, [daemon], setting.sized(WARM_UP))
+/** Measures two daemons in turns, and the rate of one in units of the other. */
+async function comparison(setting: Setting, { bench, unit, other, target }: Compared): Promise<readonly Figure[]> {
+  const rates = new Map([unit, other].map((daemon) => [daemon, [] as number[]]))
+  for (const daemon of rates.keys()) await load(bench, [daemon], setting.sized(WARM_UP))
   for (let round = 0; round < setting.rounds; round++)
-    for (const { daemon, values } of rotated(rates, round)) values.push((await load(bench, [daemon], setting.sized(8_000))).rate)
-  const [unit, other] = rates
-  if (unit === undefined || other === undefined) throw new Error('two daemons are compared')
+    for (const [daemon, values] of rotated([...rates], round)) values.push((await load(bench, [daemon], setting.sized(8_000))).rate)
   return [
-    ...rates.map(({ name, values }): Figure => ({ name, unit: 'delivered/s', target: null, values })),
-    {
-      name: `${other.name} ÷ ${unit.name}`,
-      unit: '',
-      target: least === null ? null : { least },
-      values: ratios(other.values, unit.values),
-    },
+    ...[...rates].map(([{ name }, values]): Figure => ({ name, unit: 'delivered/s', target: null, values })),
+    { name: `${other.name} ÷ ${unit.name}`, unit: '', target, values: ratios(rates.get(other) ?? [], rates.get(unit) ?? []) },
   ]
 }
 
@@ -85,8 +77,7 @@ export const STANDBY: Part = {
       await shared(server, queue_database_durability, [queue_database_durability])
       return node
     }
-    const daemons = { primary: await start('primary'), replicated: await start('replicated') }
-    return comparison(setting, { bench, daemons, least: null })
+    return comparison(setting, { bench, unit: await start('primary'), other: await start('replicated'), target: null })
   },
 }
 

@@ -6,7 +6,7 @@ import { ANY_MESSAGE, type QueueFilter } from '../../../src/store/message-condit
 import { openStoreReadOnly } from '../../../src/store/sqlite/open-store.ts'
 import { freePort, greeted, output } from '../child.ts'
 import { ROOT } from '../deferd.ts'
-import type { Figure } from '../figures/figure.ts'
+import { ratios, type Figure } from '../figures/figure.ts'
 import { FILLED_DESTINATION, fillQueue, MESSAGES } from '../figures/filled-queue.ts'
 import type { Part, Setting } from '../figures/subject.ts'
 import { send } from '../own-source.ts'
@@ -59,8 +59,9 @@ function figuresOf(kind: keyof Timed, { own, postfix }: { readonly own: readonly
     target: null,
     values: times.map((one) => one[kind] * MICRO),
   })
-  const ratios = own.flatMap((one, round) => (postfix[round] === undefined ? [] : [one[kind] / postfix[round][kind]]))
-  const ratio: Figure = { name: `${what} per message, deferd ÷ Postfix`, unit: '', target: { most: MOST_RATIO }, values: ratios }
+  const of = (times: readonly Timed[]): number[] => times.map((one) => one[kind])
+  const values = ratios(of(own), of(postfix))
+  const ratio: Figure = { name: `${what} per message, deferd ÷ Postfix`, unit: '', target: { most: MOST_RATIO }, values }
   return [plain('queue list --json', own), ...(postfix.length === 0 ? [] : [plain('postqueue -j', postfix), ratio])]
 }
 
