@@ -25,7 +25,7 @@ const BATCHES = 'store/sqlite/core/batches.ts'
 const DATABASE = 'store/sqlite/file/database.ts'
 const MIGRATIONS = 'store/sqlite/file/migrations.ts'
 const ENQUEUE = 'store/sqlite/writing/enqueue.ts'
-const SETTLEMENTS = 'store/sqlite/writing/settlements.ts'
+const OUTCOMES = 'store/sqlite/writing/outcomes.ts'
 const NOTICES_DUE = 'store/sqlite/writing/notices-due.ts'
 const RECOVERY = 'store/sqlite/core/recovery.ts'
 
@@ -319,12 +319,12 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   // outcomes and notices
   safety(
     'an outcome of a former owner is recorded',
-    SETTLEMENTS,
+    OUTCOMES,
     'if (row === undefined || settlement.owner !== this.#owner) return',
     'if (row === undefined) return',
     CONFORMANCE,
   ),
-  safety('an outcome is recorded twice', SETTLEMENTS, "return one?.state === 'leased'", 'return one !== undefined', CONFORMANCE),
+  safety('an outcome is recorded twice', OUTCOMES, "return one?.state === 'leased'", 'return one !== undefined', CONFORMANCE),
   safety(
     'a message leaves the queue with a notice due',
     'store/decisions/settlement.ts',
@@ -334,12 +334,12 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   ),
   safety(
     'a message leaves the queue with its first recipient',
-    SETTLEMENTS,
+    OUTCOMES,
     'settled.every(isOver) && (sole !== undefined || !this.#isKeptByOthers(message, ids))',
     'settled.every(isOver)',
     CONFORMANCE,
   ),
-  safety('an outcome ends a hold', SETTLEMENTS, 'stateAt(placement),', "'waiting',", CONFORMANCE),
+  safety('an outcome ends a hold', OUTCOMES, 'stateAt(placement),', "'waiting',", CONFORMANCE),
   safety(
     'a notice is sent twice',
     NOTICES_DUE,

@@ -23,7 +23,7 @@ import { Corrupt } from '../writing/quarantine.ts'
 import { RecordCalls } from '../records/record-calls.ts'
 import { SearchIndex } from '../search/search-index.ts'
 import { Requeueing } from '../writing/requeueing.ts'
-import { Outcomes } from '../writing/settlements.ts'
+import { Outcomes } from '../writing/outcomes.ts'
 import { ShareRows } from '../records/share-rows.ts'
 import { TrafficRows } from '../writing/traffic-rows.ts'
 
