@@ -166,7 +166,7 @@ export class Operator {
       openQueueClient: async (config) => (await openDaemonClient(config.queue_directory)) ?? openDirectClient(config, this.clock),
       liveDestinations: (config) => askForDestinations(config.queue_directory),
       liveStatus: async (config) => status?.() ?? askForStatus(config.queue_directory),
-      liveShares: (config, query) => askForShares(config.queue_directory, query),
+      liveShares: (config, path) => askForShares(config.queue_directory, path),
       newLoginCode: (config, user) => askForLoginCode(config.queue_directory, user),
       trace: (config, terms, show) => askToTrace(config.queue_directory, terms, show),
       isDaemonRunning: (config) => askWhetherRunning(config.queue_directory),

@@ -8,7 +8,7 @@ import { ANY_MESSAGE } from '../../store/message-conditions.ts'
 import { loadShellConfig } from '../shell/config-options.ts'
 import { getopt } from './getopt.ts'
 import { passedOverTexts } from '../../presentation/passed-over.ts'
-import { maildropShares } from '../queue-client/maildrop-shares.ts'
+import { maildropParts } from '../queue-client/maildrop-parts.ts'
 import { folderOf } from '../queue-client/queue-access.ts'
 import { listing } from '../queue-client/queue-listing.ts'
 import { pages } from '../../queue/list-pages.ts'
@@ -65,7 +65,7 @@ const printJson = (shell: Shell, loaded: LoadedConfig): Promise<void> =>
     const now = opened.clock.now()
     const { queue_directory: directory } = loaded.config
     const all = { filter: ANY_MESSAGE, now, form: { kind: 'json' } as const }
-    for await (const { lines } of maildropShares(directory, all, opened.clock.wall)) await shell.stdout.write(lines)
+    for await (const { lines } of maildropParts(directory, all, opened.clock.wall)) await shell.stdout.write(lines)
     for (const queue of ORDER) {
       const order = { ...all, filter: { ...ANY_MESSAGE, queue } }
       for await (const { lines } of listing(opened, folderOf(loaded.config), order)) await shell.stdout.write(lines)

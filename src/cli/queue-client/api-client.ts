@@ -38,7 +38,7 @@ import { CommandError, EX } from '../shell/exit.ts'
 import type { CommandedOperation, GivenRemoval, GivenSelection, QueueClient, RequestedToken } from '../shell/queue-client.ts'
 import { namedTimeText } from '../../queue/operation-words.ts'
 import { conditionTexts } from './filters.ts'
-import { ApiConnection, DaemonSilent, localEndpoint, queryOf, RequestRefused, segment, type Call } from './api-connection.ts'
+import { ApiConnection, DaemonSilent, localEndpoint, RequestRefused, segment, type Call } from './api-connection.ts'
 
 /** Time without data from the daemon after which a query of the status is abandoned: the first count of a large queue takes seconds. */
 const STATUS_LIMIT: Duration = 30 * SECOND
@@ -272,8 +272,7 @@ export class ApiClient implements QueueClient {
     return (await this.#api.json({ method: 'GET', path: '/local/status', limit: STATUS_LIMIT })) as LiveStatus | null
   }
 
-  async shares({ class: name, limit }: { readonly class?: string | undefined; readonly limit: number }): Promise<SharesJson> {
-    const path = `/shares${queryOf({ class: name, limit: String(limit) })}`
+  async shares(path: string): Promise<SharesJson> {
     return (await this.#api.json({ method: 'GET', path, limit: STATUS_LIMIT })) as SharesJson
   }
 
@@ -341,11 +340,9 @@ export async function askForDestinations(queueDirectory: string): Promise<readon
 /** Status of the running daemon; null when no daemon runs. */
 export const askForStatus = (queueDirectory: string): Promise<LiveStatus | null> => answerOf(() => clientOf(queueDirectory).status())
 
-/** The shares of the queue of the running daemon; null when no daemon runs. */
-export const askForShares = (
-  queueDirectory: string,
-  query: { readonly class?: string | undefined; readonly limit: number },
-): Promise<SharesJson | null> => answerOf(() => clientOf(queueDirectory).shares(query))
+/** The shares of the queue of the running daemon, by the path of their route with its query; null when no daemon runs. */
+export const askForShares = (queueDirectory: string, path: string): Promise<SharesJson | null> =>
+  answerOf(() => clientOf(queueDirectory).shares(path))
 
 /** A code that logs in to the page of the running daemon; null when no daemon runs. */
 export const askForLoginCode = (queueDirectory: string, user: PageUser): Promise<LoginCode | null> =>

@@ -4,7 +4,7 @@ import { openQueueReader } from '../../store/sqlite/reading/sqlite-reader.ts'
 import { clockOf } from '../../system/queue-clock.ts'
 import { systemClock } from '../../system/system-clock.ts'
 import { answering } from '../../system/worker-rpc.ts'
-import { sharesOf, type IdRange, type ListingOrder, type Share } from './listing-shares.ts'
+import { partsOf, type IdRange, type ListingOrder, type ListingPart } from './listing-parts.ts'
 
 export interface ListingPlace {
   readonly directory: string
@@ -19,9 +19,9 @@ const opened = reader.clockRecord().then((record) => ({ reader, clock: clockOf(r
 
 answering(
   async (range: IdRange) => {
-    const shares: Share[] = []
-    if (Atomics.load(over, 0) === 0) for await (const share of sharesOf(await opened, order, range)) shares.push(share)
-    return { answer: shares, transfer: shares.map(({ lines }) => lines.buffer as ArrayBuffer) }
+    const parts: ListingPart[] = []
+    if (Atomics.load(over, 0) === 0) for await (const part of partsOf(await opened, order, range)) parts.push(part)
+    return { answer: parts, transfer: parts.map(({ lines }) => lines.buffer as ArrayBuffer) }
   },
   () => reader.close(),
 )

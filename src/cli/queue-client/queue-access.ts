@@ -49,10 +49,10 @@ export function queueAccess(deps: AccessDeps): QueueAccess {
       (skipsDaemon ? null : await daemonClient(config)) ?? (await at(config)).openClient(),
     liveDestinations: async (config) => (await at(config)).destinations(),
     liveStatus: async (config) => (await at(config)).status(),
-    liveShares: async ({ queue_directory: directory }, query) => {
+    liveShares: async ({ queue_directory: directory }, path) => {
       if (!existsSync(adminSocketPath(directory))) return null
       const { askForShares } = await import('./api-client.ts')
-      return askForShares(directory, query)
+      return askForShares(directory, path)
     },
     newLoginCode: async (config, user) => {
       const { askForLoginCode } = await import('./api-client.ts')

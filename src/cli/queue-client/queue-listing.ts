@@ -1,11 +1,11 @@
 /**
- * Lists the queue as text, page by page of messages; the text of a page is a Share. A long listing is formatted by several worker
+ * Lists the queue as text, page by page of messages; the text of a page is a ListingPart. A long listing is formatted by several worker
  * threads, each with its own connection to the database, because formatting takes most of the time.
  */
 import type { QueueReader } from '../../store/queue-reader.ts'
 import type { OpenedReader } from '../shell/shell.ts'
 import { exactDestination, type QueueFilter } from '../../store/message-conditions.ts'
-import { sharesOf, type ListingOrder, type Share } from './listing-shares.ts'
+import { partsOf, type ListingOrder, type ListingPart } from './listing-parts.ts'
 
 /** Up to this number of messages, one thread is faster than several. */
 const ONE_THREAD_LIMIT = 100_000
@@ -16,12 +16,12 @@ const ONE_THREAD_LIMIT_AT_DESTINATION = 20_000
 const RARE: ReadonlySet<QueueFilter['queue']> = new Set(['active', 'hold', 'corrupt', 'trash'])
 
 /**
- * Yields shares in the order of the messages. `directory` is the queue folder that `opened` reads; null for a queue in PostgreSQL, which
+ * Yields parts in the order of the messages. `directory` is the queue folder that `opened` reads; null for a queue in PostgreSQL, which
  * one thread reads.
  */
-export async function* listing(opened: OpenedReader, directory: string | null, order: ListingOrder): AsyncGenerator<Share> {
+export async function* listing(opened: OpenedReader, directory: string | null, order: ListingOrder): AsyncGenerator<ListingPart> {
   if (directory === null || order.limit !== undefined || RARE.has(order.filter.queue) || (await isShort(opened.reader, order.filter)))
-    return yield* sharesOf(opened, order)
+    return yield* partsOf(opened, order)
   const { listingInThreads } = await import('./parallel-listing.ts')
   yield* listingInThreads(opened, directory, order)
 }

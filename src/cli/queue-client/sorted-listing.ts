@@ -7,7 +7,7 @@ import { CommandError, EX } from '../shell/exit.ts'
 import type { ListedMessage } from '../../store/queue-reader.ts'
 import { pages } from '../../queue/list-pages.ts'
 import type { OpenedReader } from '../shell/shell.ts'
-import { formatPage, type ListingOrder, type Share } from './listing-shares.ts'
+import { formatPage, type ListingOrder, type ListingPart } from './listing-parts.ts'
 
 /** Orders of a listing. Equal messages stay in the order of their arrival. */
 export const SORTS = ['age', 'next', 'tries', 'size', 'sender', 'recipient'] as const
@@ -41,12 +41,12 @@ function comparison(sort: Sort, records: DestinationRecords): (a: ListedMessage,
   }
 }
 
-/** Yields the listing in one share. Throws CommandError (64) for more messages than can be sorted. */
+/** Yields the listing in one part. Throws CommandError (64) for more messages than can be sorted. */
 export async function* sortedListing(
   { reader, clock }: OpenedReader,
   { limit = Infinity, ...order }: ListingOrder,
   sort: Sort,
-): AsyncGenerator<Share> {
+): AsyncGenerator<ListingPart> {
   const records = recordsByName(await reader.destinationRecords())
   const compare = comparison(sort, records)
   let kept: ListedMessage[] = []

@@ -123,8 +123,8 @@ export interface Shell {
   openNodes(config: Config): Promise<NodeDirectory | null>
   /** State of the running daemon, or of all nodes that answer; null when no daemon runs. */
   liveStatus(config: Config): Promise<LiveStatus | null>
-  /** The shares of the queue as the running daemon knows them; null when no daemon runs. */
-  liveShares(config: Config, query: { readonly class?: string | undefined; readonly limit: number }): Promise<SharesJson | null>
+  /** The shares of the queue as the running daemon knows them, by the path of their route with its query; null when no daemon runs. */
+  liveShares(config: Config, path: string): Promise<SharesJson | null>
   /** A code that logs in to the page of the running daemon; null when no daemon runs. */
   newLoginCode(config: Config, user: PageUser): Promise<LoginCode | null>
   /** Shows the lines of sessions of the running daemon, until the trace ends; null when no daemon runs. */

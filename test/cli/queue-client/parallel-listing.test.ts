@@ -3,7 +3,7 @@ import type { OpenedReader } from '../../../src/cli/shell/shell.ts'
 import { realClock } from '../../support/real-clock.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listingInThreads } from '../../../src/cli/queue-client/parallel-listing.ts'
-import { sharesOf, type ListingOrder, type Share } from '../../../src/cli/queue-client/listing-shares.ts'
+import { partsOf, type ListingOrder, type ListingPart } from '../../../src/cli/queue-client/listing-parts.ts'
 import { minutes } from '../../../src/system/clock.ts'
 import type { QueueReader } from '../../../src/store/queue-reader.ts'
 import { ANY_MESSAGE } from '../../../src/store/message-conditions.ts'
@@ -36,11 +36,13 @@ const ALL: ListingOrder = { filter: ANY_MESSAGE, now: NOW, form: { kind: 'tsv' }
 
 const opened = (): OpenedReader => ({ reader, clock: realClock })
 
-async function linesOf(shares: Iterable<Share> | AsyncIterable<Share>): Promise<{ readonly count: number; readonly text: string }> {
+async function linesOf(
+  parts: Iterable<ListingPart> | AsyncIterable<ListingPart>,
+): Promise<{ readonly count: number; readonly text: string }> {
   let [count, text] = [0, '']
-  for await (const share of shares) {
-    count += share.count
-    text += Buffer.from(share.lines).toString()
+  for await (const part of parts) {
+    count += part.count
+    text += Buffer.from(part.lines).toString()
   }
   return { count, text }
 }
@@ -53,16 +55,16 @@ test.each<[string, ListingOrder, number]>([
   ['through a filter that nothing passes', { ...ALL, filter: { ...ANY_MESSAGE, sender: 'nobody@us.example' } }, 0],
 ])('%s: the same lines in the same order as with one thread', async (_, order, count) => {
   const inThreads = await linesOf(listingInThreads(opened(), operator.directory, order))
-  const alone = await linesOf(sharesOf(opened(), order))
+  const alone = await linesOf(partsOf(opened(), order))
   expect([inThreads.count, alone.count]).toEqual([count, count])
   expect(inThreads.text === alone.text).toBe(true)
   expect(inThreads.text.split('\n')).toHaveLength(count + 1)
 })
 
 test('when the reader stops, the workers end', async () => {
-  let shares = 0
-  for await (const _ of listingInThreads(opened(), operator.directory, ALL)) if (++shares === 2) break
-  expect(shares).toBe(2)
+  let parts = 0
+  for await (const _ of listingInThreads(opened(), operator.directory, ALL)) if (++parts === 2) break
+  expect(parts).toBe(2)
 })
 
 test('a worker that cannot open the queue is reported', async () => {

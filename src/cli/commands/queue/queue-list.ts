@@ -5,8 +5,8 @@ import { displayOf } from '../../shell/display.ts'
 import { filterOf, isFiltered, type GivenConditions } from '../../../store/message-conditions.ts'
 import { conditionTexts, givenConditions, withFilters, type FilterOptions } from '../../queue-client/filters.ts'
 import { listHeading, listRow, type ListForm } from '../../render/list-row.ts'
-import type { ListingOrder, Share } from '../../queue-client/listing-shares.ts'
-import { maildropShares } from '../../queue-client/maildrop-shares.ts'
+import type { ListingOrder, ListingPart } from '../../queue-client/listing-parts.ts'
+import { maildropParts } from '../../queue-client/maildrop-parts.ts'
 import { listing } from '../../queue-client/queue-listing.ts'
 import { SORTS, sortedListing, type Sort } from '../../queue-client/sorted-listing.ts'
 import { submissions } from '../../../queue/intake/maildrop-listing.ts'
@@ -36,12 +36,12 @@ interface ListOptions extends FilterOptions {
 type Order = ListingOrder & { readonly queue: ListOptions['queue'] | undefined; readonly sort: Sort | undefined }
 
 /** Lists the maildrop, then the queue, up to the limit. */
-async function* shares(opened: OpenedReader, config: Config, { queue, sort, ...order }: Order): AsyncGenerator<Share> {
+async function* parts(opened: OpenedReader, config: Config, { queue, sort, ...order }: Order): AsyncGenerator<ListingPart> {
   let listed = 0
   if (queue === undefined || queue === 'maildrop') {
-    for await (const share of maildropShares(config.queue_directory, order, opened.clock.wall)) {
-      listed += share.count
-      yield share
+    for await (const part of maildropParts(config.queue_directory, order, opened.clock.wall)) {
+      listed += part.count
+      yield part
     }
   }
   const limit = order.limit === undefined ? undefined : order.limit - listed
@@ -50,7 +50,7 @@ async function* shares(opened: OpenedReader, config: Config, { queue, sort, ...o
   else yield* sortedListing(opened, { ...order, limit }, sort)
 }
 
-/** Number of messages that `shares` would list. */
+/** Number of messages that `parts` would list. */
 async function countOf({ reader, clock }: OpenedReader, directory: string, { queue, filter, limit = Infinity }: Order): Promise<number> {
   let count = 0
   if (queue === undefined || queue === 'maildrop')
@@ -78,13 +78,13 @@ const emptyText = ({ queue, filter, limit }: Order): string =>
   queue === undefined && !isFiltered(filter) && limit !== 0 ? 'The queue is empty.\n' : 'No message matches.\n'
 
 /** Prints the listing; for people with headings and the number of messages. */
-async function write(shell: Shell, listed: AsyncIterable<Share>, order: Order): Promise<void> {
+async function write(shell: Shell, listed: AsyncIterable<ListingPart>, order: Order): Promise<void> {
   const { form } = order
   let count = 0
-  for await (const share of listed) {
+  for await (const part of listed) {
     if (count === 0 && form.kind === 'table') await shell.stdout.write(`${listHeading(form)}\n`)
-    count += share.count
-    await shell.stdout.write(share.lines)
+    count += part.count
+    await shell.stdout.write(part.lines)
   }
   if (form.kind === 'table') await shell.stdout.write(count === 0 ? emptyText(order) : `${plural(count, 'message')}\n`)
 }
@@ -92,8 +92,8 @@ async function write(shell: Shell, listed: AsyncIterable<Share>, order: Order): 
 /** The path of the messages of a relay that match. */
 const pathOf = (given: GivenConditions, form: 'messages' | 'rows'): string => `/messages${queryOf({ ...conditionTexts(given), form })}`
 
-/** Lists the messages of a relay, each as a share. */
-async function* remoteShares(api: RelayApi, given: GivenConditions, { form, limit }: Order, now: WallTime): AsyncGenerator<Share> {
+/** Lists the messages of a relay, each as a part. */
+async function* remoteParts(api: RelayApi, given: GivenConditions, { form, limit }: Order, now: WallTime): AsyncGenerator<ListingPart> {
   const encoder = new TextEncoder()
   if (form.kind === 'json')
     for await (const one of api.rows(pathOf(given, 'messages'), limit)) yield { count: 1, lines: encoder.encode(jsonLine(one)) }
@@ -138,7 +138,7 @@ async function printList(shell: Shell, command: Command, { queue, ...options }: 
     } else
       await write(
         shell,
-        source.api === null ? shares(source, config, order) : remoteShares(source.api, given, order, source.clock.wall.now()),
+        source.api === null ? parts(source, config, order) : remoteParts(source.api, given, order, source.clock.wall.now()),
         order,
       )
   })

@@ -74,9 +74,9 @@ async function list(
 
 /** The answer of the daemon, which knows the deliveries; without one, nothing is in delivery. */
 async function answerOf(shell: Shell, config: Config, query: ShareQuery): Promise<SharesJson> {
-  const live = shell.api === null ? await shell.liveShares(config, query) : null
-  if (live !== null) return live
   const path = `/shares${queryOf({ class: query.class, limit: String(query.limit) })}`
+  const live = shell.api === null ? await shell.liveShares(config, path) : null
+  if (live !== null) return live
   return withSource(shell, config, (source) =>
     resourceOf<SharesJson>(source, path, ({ reader }) =>
       sharesOf({ reader, policies: () => policiesOf(config), liveShares: () => [] }, query),

@@ -1,4 +1,4 @@
-/** Formats the lines of a listing in shares. A share is the text of one page of messages. */
+/** Formats the lines of a listing in parts. A part is the text of one page of messages. */
 import type { QueueTime } from '../../system/clock.ts'
 import type { WallView } from '../../system/wall-view.ts'
 import type { OpenedReader } from '../shell/shell.ts'
@@ -25,14 +25,14 @@ export interface IdRange {
   readonly through: MessageId
 }
 
-export interface Share {
+export interface ListingPart {
   /** Number of messages. */
   readonly count: number
   readonly lines: Uint8Array
 }
 
-/** Yields one share per page of the range. Without a range, lists the whole queue. */
-export async function* sharesOf({ reader, clock }: OpenedReader, order: ListingOrder, range?: IdRange): AsyncGenerator<Share> {
+/** Yields one part per page of the range. Without a range, lists the whole queue. */
+export async function* partsOf({ reader, clock }: OpenedReader, order: ListingOrder, range?: IdRange): AsyncGenerator<ListingPart> {
   const records = recordsByName(await reader.destinationRecords())
   for await (const page of pages(reader, { ...order, ...range })) {
     yield { count: page.length, lines: formatPage(page, { records, wall: clock.wall }, order) }

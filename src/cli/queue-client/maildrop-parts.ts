@@ -5,10 +5,10 @@ import { submissionRowJson } from '../../resources/message-row-json.ts'
 import { listRow } from '../render/list-row.ts'
 import { jsonLines } from '../../presentation/text.ts'
 import type { WallView } from '../../system/wall-view.ts'
-import type { ListingOrder, Share } from './listing-shares.ts'
+import type { ListingOrder, ListingPart } from './listing-parts.ts'
 
-/** Yields one share per batch of entries, up to the limit. */
-export async function* maildropShares(queueDirectory: string, order: ListingOrder, wall: WallView): AsyncGenerator<Share> {
+/** Yields one part per batch of entries, up to the limit. */
+export async function* maildropParts(queueDirectory: string, order: ListingOrder, wall: WallView): AsyncGenerator<ListingPart> {
   const { form } = order
   let left = order.limit ?? Infinity
   for await (const batch of submissions(queueDirectory, order.filter, wall)) {
