@@ -134,7 +134,7 @@ describe.skipIf(reason !== null)(
       test('the packages of both architectures differ in Node and the library of SQLite only', async () => {
         const { code, stdout } = await command('diff', ['--recursive', '--brief', '--no-dereference', unpacked('amd64'), unpacked('arm64')])
         const library = 'node_modules/better-sqlite3/prebuilds'
-        expect({ code, lines: stdout.trim().replaceAll(folder, '').split('\n') }).toEqual({
+        expect({ code, lines: stdout.trim().replaceAll(folder, '').split('\n').toSorted() }).toEqual({
           code: 1,
           lines: [
             'Files /deb-amd64/usr/lib/deferd/bin/node and /deb-arm64/usr/lib/deferd/bin/node differ',
