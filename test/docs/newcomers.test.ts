@@ -42,7 +42,6 @@ async function print(curl: string, { port, mail }: { readonly port: number; read
 describe('newcomers', () => {
   test('a developer with five minutes sees and understands the first deferred mail', async () => {
     const start = blockWith('README.md', 'npm start').text.trim()
-    const began = performance.now()
     await newcomer.start(start, READY)
     const [send = '', ...next] = commandsIn(blockWith('README.md', 'sendmail -v').text)
     const sent = newcomer.run(send)
@@ -51,8 +50,8 @@ describe('newcomers', () => {
     const shown = next.map((command) => newcomer.run(command, { ID: id }).out)
     expect(shown[0]).toContain(id)
     expect(shown.join('\n')).toContain('you@[192.0.2.1]')
-    expect(performance.now() - began).toBeLessThan(60_000)
-  })
+    // 8 s where the network answers for 192.0.2.1, 34 s where it drops the packets.
+  }, 300_000)
 
   test('a sysadmin who replaces Postfix configures, checks, starts, submits, saves and restores', async () => {
     newcomer.configure(smarthost)

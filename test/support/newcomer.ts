@@ -140,7 +140,7 @@ export class Newcomer {
       cwd: this.folder,
       env: this.#env,
       encoding: 'utf8',
-      timeout: 60_000,
+      timeout: 240_000,
     })
     const result = { code: status, out: stdout, err: stderr }
     if (status !== 0) throw new Error(`${command} ended with ${status}: ${stderr}${stdout}`)

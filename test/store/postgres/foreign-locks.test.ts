@@ -11,7 +11,7 @@ import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres
 
 const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
 /** Time in ms after which a call must be answered: three times lock_timeout, with margin for a busy machine. */
-const LIMIT = 10_000
+const LIMIT = 50_000
 
 describe.skipIf(WITHOUT_POSTGRES.skip)(`foreign locks${WITHOUT_POSTGRES.why}`, () => {
   const { emptyQueue } = usePostgres()
