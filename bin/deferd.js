@@ -21,7 +21,7 @@ if (refusal !== null) {
 const options = `${process.env['NODE_OPTIONS'] ?? ''} ${process.execArgv.join(' ')}`
 if (process.argv.includes('start') && !options.includes('--max-semi-space-size') && process.execve !== undefined) {
   const again = [process.execPath, ...memoryOptions(process.versions.v8), ...process.execArgv, ...process.argv.slice(1)]
-  process.execve(process.execPath, again, { MALLOC_ARENA_MAX: '2', UV_THREADPOOL_SIZE: '8', ...process.env })
+  process.execve(process.execPath, again, { MALLOC_ARENA_MAX: '2', UV_THREADPOOL_SIZE: '16', ...process.env })
 }
 
 // Keeps the compiled sources for the next command, which then starts in half the time. The cache lies beside the code, with the

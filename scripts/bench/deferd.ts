@@ -40,7 +40,7 @@ const SETTINGS: Readonly<Record<SetUp, Readonly<Record<string, string>>>> = {
 
 /** Options and environment as of bin/deferd.js. */
 const NODE_OPTIONS = ['--max-semi-space-size=16', '--external-memory-accounted-in-global-limit']
-const ENVIRONMENT = { MALLOC_ARENA_MAX: '2', UV_THREADPOOL_SIZE: '8' }
+const ENVIRONMENT = { MALLOC_ARENA_MAX: '2', UV_THREADPOOL_SIZE: '16' }
 
 /** Name of the destination of all mail. */
 export const relayhostOf = (sinkPort: number): string => `[127.0.0.1]:${sinkPort}`

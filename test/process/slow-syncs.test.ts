@@ -10,7 +10,7 @@ const why = noFaultsBecause()
 const title = (text: string): string => (why === null ? text : `${text} (not run: ${why})`)
 
 function slowSyncs(more: Readonly<Record<string, string>> = {}): SlowSyncs {
-  const env = { ...process.env, UV_THREADPOOL_SIZE: '8', ...delayedSyncs(100), ...more }
+  const env = { ...process.env, UV_THREADPOOL_SIZE: '16', ...delayedSyncs(100), ...more }
   const program = join(import.meta.dirname, '../support/slow-syncs.ts')
   const { stdout, stderr, status } = spawnSync(process.execPath, [program, folder()], { env, encoding: 'utf8' })
   expect(status, stderr).toBe(0)
@@ -45,4 +45,18 @@ test.runIf(why === null)(title('after a failed sync nothing more is durable, alt
   expect(told.findIndex(([what]) => what === 'failed')).toBeGreaterThan(told.findLastIndex(([what]) => what === 'durable'))
   const failure = expect.stringContaining('I/O error in the queue file: the write-ahead log cannot be synced: EIO') as string
   expect([failures, last]).toEqual([[failure], failure])
+})
+
+test.runIf(why === null)(title('after a slow checkpoint the log grows beyond the frames at which a checkpoint is due'), () => {
+  const program = join(import.meta.dirname, '../support/slow-checkpoints.ts')
+  const frames = (ms: number): number => {
+    const { stdout, stderr, status } = spawnSync(process.execPath, [program, folder()], {
+      env: { ...process.env, ...delayedSyncs(ms) },
+      encoding: 'utf8',
+    })
+    expect(status, stderr).toBe(0)
+    return Number(stdout)
+  }
+  expect(frames(0)).toBeLessThan(1_200)
+  expect(frames(60)).toBeGreaterThan(1_900)
 })

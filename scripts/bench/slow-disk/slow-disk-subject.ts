@@ -31,7 +31,7 @@ const LEAST_OF_POSTFIX: Partial<Record<Delay, number>> = { 10: 3, 20: 2, 400: 1 
 /** Time between two greetings, in ms. */
 const BETWEEN = 20
 /** Messages of a turn. At the largest delay, the syncs bound the rate: Postfix, which makes one for each message, accepts 2.5 per second when they are serialised. */
-const messagesAt = ({ delay, lock }: Disk): number => (delay === 400 ? (lock === undefined ? 600 : 60) : 8_000)
+const messagesAt = ({ delay, lock }: Disk): number => (delay === 400 ? (lock === undefined ? 2_400 : 60) : 8_000)
 /** Part of these messages that Postfix gets, except at the largest delay. */
 const SLOW_SHARE = 1 / 4
 

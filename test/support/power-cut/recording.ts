@@ -37,7 +37,7 @@ export function recordWriter(seed: number, fault = ''): readonly DiskCall[] {
     if (compiled.status !== 0) throw new Error(`record.c does not compile: ${compiled.stderr}`)
     const queue = mkdtempSync(join(folder, 'queue-'))
     const file = join(folder, 'calls')
-    const env = { ...process.env, UV_THREADPOOL_SIZE: '8', LD_PRELOAD: library, IO_RECORD_FOLDER: queue, IO_RECORD_FILE: file }
+    const env = { ...process.env, UV_THREADPOOL_SIZE: '16', LD_PRELOAD: library, IO_RECORD_FOLDER: queue, IO_RECORD_FILE: file }
     const { status, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, 'writer.ts'), queue, String(seed), fault], {
       env,
       encoding: 'utf8',

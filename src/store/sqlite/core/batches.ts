@@ -8,7 +8,8 @@ import { ContentUnreadable } from '../../errors.ts'
 import { StoreFailed, StoreUnavailable } from '../../queue-store.ts'
 import { contentBytes, roomOf, type Call, type Outcome } from '../../methods.ts'
 import type { FileGuard } from '../file/file-guard.ts'
-import { Checkpoints, DUE_FROM } from '../file/checkpoints.ts'
+import { DUE_FROM, MOST_FRAMES } from '../file/checkpoint-pace.ts'
+import { Checkpoints } from '../file/checkpoints.ts'
 import { PAGE, type Room } from '../file/room.ts'
 import type { StoreCore } from './store-core.ts'
 
@@ -21,6 +22,8 @@ export const BATCH = 128
 const LOOK_EVERY = 32
 /** Part of the reserve for the write-ahead log at a checkpoint. */
 const FOR_LOG = 2 / 3
+/** Free bytes from which on the log may grow further than the reserve has room for: twice those of the log, and of its pages. */
+const FOR_LONG_LOG = 4 * MOST_FRAMES * PAGE
 /** Part of the reserve for the contents in one transaction. */
 const FOR_CONTENT = 1 / 3
 
@@ -45,7 +48,10 @@ export class Batches {
     this.#db = db
     this.#core = core
     this.#room = room
-    this.#checkpoints = new Checkpoints(db, Math.min(DUE_FROM, Math.floor((room.reserveSize * FOR_LOG) / PAGE)))
+    this.#checkpoints = new Checkpoints(db, {
+      dueFrom: Math.min(DUE_FROM, Math.floor((room.reserveSize * FOR_LOG) / PAGE)),
+      hasRoom: () => room.forMail() >= FOR_LONG_LOG,
+    })
     this.#contentLimit = room.reserveSize * FOR_CONTENT
     this.#begin = db.prepare('begin immediate')
     this.#commit = db.prepare('commit')

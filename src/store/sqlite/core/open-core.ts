@@ -90,7 +90,7 @@ function openOver(db: Database, directory: string | null, options: CoreOptions, 
 }
 
 /** Greatest number of syncs at once. They need threads of libuv, of which half stay free for others. */
-export const SYNCS = Math.max(1, Math.min(4, Math.floor(Number(process.env['UV_THREADPOOL_SIZE'] ?? 4) / 2) || 1))
+export const SYNCS = Math.max(1, Math.min(8, Math.floor(Number(process.env['UV_THREADPOOL_SIZE'] ?? 4) / 2) || 1))
 
 /** The log of a queue that is open. From here on, commits are not synced by SQLite. */
 function logOf(db: Database, directory: string): SyncedLog {

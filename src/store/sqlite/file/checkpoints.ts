@@ -4,10 +4,10 @@
  * start again. So the automatic checkpoint is disabled, and errors are reported here.
  */
 import Database from 'better-sqlite3'
+import { stopwatch } from '../../../system/system-clock.ts'
 import { StoreFailed } from '../../queue-store.ts'
+import { CheckpointPace, DUE_FROM } from './checkpoint-pace.ts'
 
-/** Number of frames in the log from which a checkpoint is due. A frame is one page of 8 kB; the number is SQLite's default. */
-export const DUE_FROM = 1_000
 /**
  * Factor: a checkpoint waits for readers when the log has this many times the frames at which a checkpoint is due. Overlapping
  * readers otherwise prevent the log from being reused.
@@ -26,13 +26,16 @@ type LogState = readonly [busy: number, log: number, checkpointed: number]
 export class Checkpoints {
   readonly #db: Database.Database
   readonly #dueFrom: number
+  readonly #pace: CheckpointPace
   readonly #state
   readonly #passive
   #restartFrom: number
 
-  constructor(db: Database.Database, dueFrom = DUE_FROM) {
+  /** `hasRoom` is that of CheckpointPace: by default the log does not grow further after a slow checkpoint. */
+  constructor(db: Database.Database, { dueFrom = DUE_FROM, hasRoom = (): boolean => false } = {}) {
     this.#db = db
     this.#dueFrom = dueFrom
+    this.#pace = new CheckpointPace(dueFrom, hasRoom)
     this.#restartFrom = RESTART_FACTOR * dueFrom
     this.#state = db.prepare<[], LogState>('pragma wal_checkpoint(noop)').raw()
     this.#passive = db.prepare<[], LogState>('pragma wal_checkpoint(passive)').raw()
@@ -41,8 +44,11 @@ export class Checkpoints {
   /** Runs a checkpoint if one is due, and takes 3 µs otherwise. Throws StoreFailed. No transaction may be open. */
   runIfDue(): void {
     const [, log, checkpointed] = attempt(() => this.#state.get())
-    if (log < this.#dueFrom || checkpointed === log) return
+    const begun = stopwatch()
+    if (checkpointed === log || !this.#pace.isDue(log, begun)) return
     this.run()
+    const ended = stopwatch()
+    this.#pace.ended(ended - begun, ended)
     const restartFrom = RESTART_FACTOR * this.#dueFrom
     if (log >= this.#restartFrom) this.#restart(log)
     else if (log < restartFrom) this.#restartFrom = restartFrom
