@@ -6,7 +6,7 @@ import { MOST_SHARES, sharesOf } from '../queries/shares.ts'
 import { sharesShape } from '../resources/share-json.ts'
 import { apiRoute, assertUnlimited, json, type ApiRoute } from './route/api-route.ts'
 
-type SharesView = Pick<QueueView, 'reader' | 'policies' | 'liveShares'>
+type SharesView = Pick<QueueView, 'reader' | 'policies' | 'live'>
 
 export const shareRoutes = (view: SharesView): readonly ApiRoute[] => [
   apiRoute({
@@ -15,7 +15,7 @@ export const shareRoutes = (view: SharesView): readonly ApiRoute[] => [
     role: 'viewer',
     summary: 'The shares of the queue',
     about:
-      'What waits of each share (`fair_share`), and what it had of the deliveries of its class. Reads the whole queue: a million messages take some seconds. Of several nodes, deliveries are those of the node that answers.',
+      'What waits of each share (`fair_share`), and what it had of the deliveries of its class. Reads the whole queue: a million messages take some seconds. Deliveries are those of all nodes that answer within a second.',
     query: z.strictObject({
       class: z.string().min(1).max(64).optional().describe('name of a class'),
       limit: wholeNumber(1, MOST_SHARES).default(50).describe('shares in the answer'),

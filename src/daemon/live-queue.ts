@@ -6,6 +6,7 @@ import type { NodeSettings } from '../resources/settings-json.ts'
 import { mergedStatus, type LiveStatus } from '../queue/queue-status.ts'
 import type { DeliverySlots } from '../store/destination-status.ts'
 import type { LiveDestination } from '../queue/scheduler/destination.ts'
+import type { LiveShare } from '../queue/scheduler/turns/share-activity.ts'
 import type { Clock } from '../system/clock.ts'
 import type { SharingNode } from './node/opened-queue.ts'
 import type { Peers } from './node/peers.ts'
@@ -19,6 +20,7 @@ export const memoryAnswers = (relay: Relay): Readonly<Record<string, (name: stri
   destination: (name) => known(relay, name),
   transfers: () => relay.scheduler.transfers,
   slots: () => relay.scheduler.destinations.slots,
+  shares: () => relay.scheduler.destinations.shares,
   log: (search) => relay.status.log.find(JSON.parse(search) as LogSearch),
 })
 
@@ -32,6 +34,7 @@ export const ownQueue = (relay: Relay): LiveQueue => ({
   destinations: async () => relay.scheduler.destinations.all(),
   named: async (names) => names.flatMap((name) => relay.scheduler.destinations.status(name) ?? []),
   destination: async (name) => known(relay, name),
+  shares: async () => relay.scheduler.destinations.shares,
   owners: async () => () => null,
   log: async (search) => [{ node: 0, name: null, found: relay.status.log.find(search) }],
 })
@@ -51,6 +54,7 @@ export const sharedQueue = (relay: Relay, peers: Peers): LiveQueue => {
       const answers = (await peers.ask(`destination ${name}`)) as KnownInMemory[]
       return answers.find(({ live }) => live !== undefined) ?? answers.find(({ recent }) => recent.outcomes.length > 0) ?? answers[0]
     },
+    shares: async () => ((await peers.ask('shares')) as (readonly LiveShare[])[]).flat(),
     owners: () => peers.owners(),
     log: async (search) => {
       const { answers, silent } = await peers.answers(`log ${JSON.stringify(search)}`)

@@ -99,7 +99,6 @@ const viewOf = (parts: ApiParts, clock: Clock): OpenView => {
       destinationOf: (address, sender) => relay.routeOf(address, { sender, createdAt: clock.now() }).destination,
     }),
     policies: () => relay.policies,
-    liveShares: () => relay.scheduler.destinations.shares,
     notices: () => relay.notices,
     draw: relay.draw,
     tally: (largest) => completeTally(() => store.tally(largest)),

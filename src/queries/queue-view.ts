@@ -71,6 +71,8 @@ export interface LiveQueue {
   named(names: readonly DestinationName[]): Promise<readonly LiveDestination[]>
   /** One destination as its owner holds it; undefined when no owner answers. */
   destination(name: DestinationName): Promise<KnownInMemory | undefined>
+  /** The shares with deliveries, once for each node that has some. */
+  shares(): Promise<readonly LiveShare[]>
   /** Names the node that schedules a destination; null for a queue with one owner, and while no node does. */
   owners(): Promise<(destination: DestinationName) => string | null>
   /** The last warnings and errors of the log of each node. */
@@ -137,8 +139,6 @@ export interface QueueView {
   ) => Promise<OperationPlan>
   readonly submissions: () => SubmissionPort
   readonly policies: () => DestinationPolicies
-  /** The shares with deliveries at this node. */
-  readonly liveShares: () => readonly LiveShare[]
   readonly notices: () => Pick<NoticeSettings, 'rules' | 'warningAges'>
   /** The named draws of the retry schedule; see Random.draw. */
   readonly draw: (key: string) => number

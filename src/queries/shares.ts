@@ -2,9 +2,9 @@
 import type { MailClasses, TurnPolicies } from '../config/values/mail-classes.ts'
 import type { MessageId } from '../mail/message.ts'
 import { NO_SHARE } from '../queue/scheduler/turns/flow.ts'
-import type { LiveShare } from '../queue/scheduler/turns/share-activity.ts'
 import type { ShareUseJson, SharesJson } from '../resources/share-json.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
+import type { LiveQueue } from './queue-view.ts'
 
 /** Maximum number of shares in an answer. */
 export const MOST_SHARES = 50_000
@@ -18,8 +18,7 @@ export interface ShareQuery {
 interface SharesView {
   readonly reader: Pick<QueueReader, 'shareLoads'>
   readonly policies: () => TurnPolicies
-  /** The shares with deliveries at this node. */
-  readonly liveShares: () => readonly LiveShare[]
+  readonly live: Pick<LiveQueue, 'shares'>
 }
 
 /** Messages per slice of the queue: some milliseconds. */
@@ -44,7 +43,7 @@ export async function sharesOf(view: SharesView, { class: wanted, limit }: Share
   return { fair_share: true, total: uses.length, shares: uses.toSorted(byClassAndLoad(view.policies().classes)).slice(0, limit) }
 }
 
-async function usesOf({ reader, policies, liveShares }: SharesView): Promise<readonly Use[]> {
+async function usesOf({ reader, policies, live }: SharesView): Promise<readonly Use[]> {
   const { classes, shares } = policies()
   const uses = new Map<string, Use>()
   const of = (name: string | null, key: string): Use => {
@@ -59,8 +58,8 @@ async function usesOf({ reader, policies, liveShares }: SharesView): Promise<rea
     for (const { class: name, share, recipients } of slice.loads) of(shownClass(classes, name), share ?? NO_SHARE).queued += recipients
     after = slice.last
   }
-  for (const { band, share, inFlight, started } of liveShares()) {
-    const use = of(shownClass(classes, classes.bands.nameOf(band) ?? null), share)
+  for (const { class: name, share, inFlight, started } of await live.shares()) {
+    const use = of(shownClass(classes, name), share)
     use.inFlight += inFlight
     use.started += started
   }

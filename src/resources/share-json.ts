@@ -10,8 +10,8 @@ export const shareUseShape = z
     key: z.string().describe('key of the share (`share_key`); empty for mail without one, such as notices'),
     weight: count.describe('from `share_weight_maps`'),
     waiting: count.describe('recipients in the queue that are not in delivery'),
-    in_flight: count.describe('recipients in delivery, at the node that answers'),
-    started: count.describe('recipients whose deliveries began in the last minute, at the node that answers'),
+    in_flight: count.describe('recipients in delivery, at all nodes'),
+    started: count.describe('recipients whose deliveries began in the last minute, at all nodes'),
     wanted: part.describe('part of the starts of the class that the weight gives it, beside the other shares with mail; null without mail'),
     got: part.describe('part of the starts of the class in the last minute; null when there were none'),
   })

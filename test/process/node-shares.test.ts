@@ -82,6 +82,7 @@ describe.skipIf(reason !== null)(`shares of several nodes${reason === null ? '' 
     const listed = (await cluster.says('queue', 'shares', '--json', '--config', cluster.config)).trim().split('\n')
     const shares = new Map(listed.map((line) => JSON.parse(line) as { key: string; weight: number }).map((one) => [one.key, one.weight]))
     expect(Object.fromEntries(shares)).toEqual({ 'news.example': 1, 'app.example': 1, 'shop.example': 3 })
+    await inFlightEverywhere(cluster, WINDOW * DESTINATIONS)
     open()
     await until('delivered', 180_000, () => cluster.delivered().size === accepted)
     for (const far of cluster.far) {
@@ -135,6 +136,21 @@ describe.skipIf(reason !== null)(`shares of several nodes${reason === null ? '' 
     expect(await statementsWith({ fair_share: 'yes', share_key: 'sender_domain' })).toEqual(await statementsWith({}))
   })
 })
+
+/** Waits until the listing has so many recipients in delivery, asked at a machine without a daemon and at each node. */
+async function inFlightEverywhere(cluster: NodeCluster, count: number): Promise<void> {
+  const folders = [undefined, ...[...cluster.nodes.values()].map(({ folder }) => folder)]
+  for (const [n, folder] of folders.entries())
+    await until(`${count} in delivery, asked at place ${n}`, 60_000, async () => {
+      const { code, out, err } = await cluster.run(['queue', 'shares', '--json', '--config', cluster.config], {}, folder).ended
+      if (code !== 0) throw new Error(`deferd queue shares ended with ${code}: ${err}`)
+      const rows = out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { in_flight: number })
+      return rows.reduce((sum, one) => sum + one.in_flight, 0) === count
+    })
+}
 
 /** Numbers of the statements that change messages and recipients, for ten messages one after the other, each of which is delivered at its second attempt. */
 async function statementsWith(settings: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, number>> {

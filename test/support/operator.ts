@@ -167,6 +167,7 @@ export class Operator {
       liveDestinations: (config) => askForDestinations(config.queue_directory),
       liveStatus: async (config) => status?.() ?? askForStatus(config.queue_directory),
       liveShares: (config, path) => askForShares(config.queue_directory, path),
+      nodeShares: async () => [],
       newLoginCode: (config, user) => askForLoginCode(config.queue_directory, user),
       trace: (config, terms, show) => askToTrace(config.queue_directory, terms, show),
       isDaemonRunning: (config) => askWhetherRunning(config.queue_directory),

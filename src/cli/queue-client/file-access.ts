@@ -4,6 +4,7 @@ import type { Config } from '../../config/options.ts'
 import { adminSocketPath } from '../../daemon/admin/socket-path.ts'
 import type { LiveStatus } from '../../queue/queue-status.ts'
 import type { LiveDestination } from '../../queue/scheduler/destination.ts'
+import type { LiveShare } from '../../queue/scheduler/turns/share-activity.ts'
 import type { NodeDirectory } from '../../store/membership/node-directory.ts'
 import type { MachineClock } from '../../system/clock.ts'
 import { clockOf } from '../../system/queue-clock.ts'
@@ -19,6 +20,8 @@ export interface PlaceAccess {
   destinations(): Promise<readonly LiveDestination[] | null>
   /** The status of what runs on the queue; null when nothing runs. */
   status(): Promise<LiveStatus | null>
+  /** The shares with deliveries, of all nodes that answer; none for a queue that one daemon owns. */
+  shares(): Promise<readonly LiveShare[]>
   /** The nodes on the queue; null for a queue that one daemon owns. */
   openNodes(): Promise<NodeDirectory | null>
 }
@@ -56,6 +59,10 @@ export class FileAccess implements PlaceAccess {
     if (!existsSync(adminSocketPath(directory))) return null
     const { askForStatus } = await import('./api-client.ts')
     return askForStatus(directory)
+  }
+
+  async shares(): Promise<readonly LiveShare[]> {
+    return []
   }
 
   async openNodes(): Promise<null> {

@@ -21,6 +21,7 @@ export type QueueAccess = Pick<
   | 'liveDestinations'
   | 'liveStatus'
   | 'liveShares'
+  | 'nodeShares'
   | 'openNodes'
 >
 
@@ -54,6 +55,7 @@ export function queueAccess(deps: AccessDeps): QueueAccess {
       const { askForShares } = await import('./api-client.ts')
       return askForShares(directory, path)
     },
+    nodeShares: async (config) => (await at(config)).shares(),
     newLoginCode: async (config, user) => {
       const { askForLoginCode } = await import('./api-client.ts')
       return askForLoginCode(config.queue_directory, user)

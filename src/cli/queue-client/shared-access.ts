@@ -9,6 +9,7 @@ import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-m
 import type { SchedulerControl } from '../../queue/operation-rounds.ts'
 import { mergedStatus, type LiveStatus } from '../../queue/queue-status.ts'
 import type { LiveDestination } from '../../queue/scheduler/destination.ts'
+import type { LiveShare } from '../../queue/scheduler/turns/share-activity.ts'
 import { databaseOf } from '../../store/membership/queue-database.ts'
 import type { Answers, NodeDirectory } from '../../store/membership/node-directory.ts'
 import { openNodeDirectory, openPostgresReader } from '../../store/postgres/open-reader.ts'
@@ -26,7 +27,7 @@ export interface AccessDeps {
   readonly warn: (text: string) => unknown
 }
 
-/** Time for which a command waits for the destinations of nodes, and for their status, which counts the queue. */
+/** Time for which a command waits for the destinations and shares of nodes, and for their status, which counts the queue. */
 const PATIENCE: Duration = SECOND
 const STATUS_PATIENCE: Duration = 5 * SECOND
 
@@ -58,6 +59,11 @@ export class SharedAccess implements PlaceAccess {
   async status(): Promise<LiveStatus | null> {
     const answers = (await this.#ask('status', STATUS_PATIENCE)) ?? []
     return mergedStatus(answers.map(({ answer }) => answer as LiveStatus))
+  }
+
+  async shares(): Promise<readonly LiveShare[]> {
+    const answers = (await this.#ask('shares', PATIENCE)) ?? []
+    return answers.flatMap(({ answer }) => answer as readonly LiveShare[])
   }
 
   async openClient(): Promise<QueueClient> {

@@ -34,6 +34,7 @@ export function remoteProgram(shell: Shell, options: RemoteOptions): RemoteProgr
     liveDestinations: async () => here(),
     liveStatus: async () => here(),
     liveShares: async () => here(),
+    nodeShares: async () => here(),
   }
   return {
     shell: remote,

@@ -17,6 +17,7 @@ import type { QueueReader } from '../../store/queue-reader.ts'
 import type { SharesJson } from '../../resources/share-json.ts'
 import type { Endpoint } from '../../system/net.ts'
 import type { LiveDestination } from '../../queue/scheduler/destination.ts'
+import type { LiveShare } from '../../queue/scheduler/turns/share-activity.ts'
 import { clockOf } from '../../system/queue-clock.ts'
 import type { QueueClient } from './queue-client.ts'
 
@@ -125,6 +126,8 @@ export interface Shell {
   liveStatus(config: Config): Promise<LiveStatus | null>
   /** The shares of the queue as the running daemon knows them, by the path of their route with its query; null when no daemon runs. */
   liveShares(config: Config, path: string): Promise<SharesJson | null>
+  /** The shares with deliveries at the nodes that answer; none for a queue in a folder. */
+  nodeShares(config: Config): Promise<readonly LiveShare[]>
   /** A code that logs in to the page of the running daemon; null when no daemon runs. */
   newLoginCode(config: Config, user: PageUser): Promise<LoginCode | null>
   /** Shows the lines of sessions of the running daemon, until the trace ends; null when no daemon runs. */

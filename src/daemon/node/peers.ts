@@ -34,11 +34,9 @@ export class Peers {
     return new Map(answers.map(({ node, answer }) => [node.id, answer]))
   }
 
-  /** The same, with the nodes that do not answer. A node of a version that does not know the question is one of them. */
-  async answers(what: string): Promise<Answers> {
-    const { answers, silent } = await this.#with<Answers>((directory) => directory.ask(what, ANSWER_LIMIT))
-    const unknown = answers.filter(({ answer }) => answer === null).map(({ node }) => node.name)
-    return { answers: answers.filter(({ answer }) => answer !== null), silent: [...silent, ...unknown] }
+  /** The same, with the nodes that do not answer. */
+  answers(what: string): Promise<Answers> {
+    return this.#with((directory) => directory.ask(what, ANSWER_LIMIT))
   }
 
   /** Names the node that schedules a destination; null while no node does. */

@@ -15,7 +15,7 @@ import { Provider } from './provider.ts'
 import { ClassTurns } from './turns/class-turns.ts'
 import { NO_SHARE, type Flow } from './turns/flow.ts'
 import { placesLeft, RunningDeliveries } from './turns/running-deliveries.ts'
-import { ShareActivity, type LiveShare } from './turns/share-activity.ts'
+import { ShareActivity, type BandShare } from './turns/share-activity.ts'
 
 /** A job that was selected for delivery. */
 export interface RunningDelivery {
@@ -94,7 +94,7 @@ export class DestinationTable {
   }
 
   /** The shares with deliveries. */
-  sharesAt(monotonicTime: Duration): readonly LiveShare[] {
+  sharesAt(monotonicTime: Duration): readonly BandShare[] {
     return this.#policies().shares === null ? [] : this.#activity.at(monotonicTime)
   }
 

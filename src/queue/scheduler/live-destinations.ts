@@ -21,7 +21,7 @@ const LOOK: Duration = SECOND / 10
 
 type State = Pick<
   SchedulerState,
-  'store' | 'clock' | 'recorder' | 'storeHealth' | 'membership' | 'table' | 'addresses' | 'limits' | 'shards'
+  'store' | 'clock' | 'recorder' | 'storeHealth' | 'membership' | 'table' | 'addresses' | 'limits' | 'shards' | 'policies'
 >
 interface Loops {
   readonly control: DestinationControl
@@ -57,8 +57,9 @@ export class LiveDestinations {
 
   /** The shares with deliveries at this node; none where deliveries are not shared fairly. */
   get shares(): readonly LiveShare[] {
-    const { table, clock } = this.#state
-    return table.sharesAt(clock.monotonic())
+    const { table, clock, policies } = this.#state
+    const { bands } = policies().classes
+    return table.sharesAt(clock.monotonic()).map(({ band, ...one }) => ({ class: bands.nameOf(band) ?? null, ...one }))
   }
 
   /** The delivery slots of this node. */

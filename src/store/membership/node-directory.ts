@@ -30,7 +30,7 @@ export interface LostNode extends Pick<ListedNode, 'id' | 'name' | 'program' | '
   readonly recipients: number
 }
 
-/** Answers of nodes, and the names of those that did not answer in time. */
+/** Answers of nodes, and the names of those that did not answer in time, or that do not know the question in their version. */
 export interface Answers {
   readonly answers: readonly { readonly node: ListedNode; readonly answer: unknown }[]
   readonly silent: readonly string[]

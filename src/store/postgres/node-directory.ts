@@ -81,9 +81,10 @@ export class PostgresNodeDirectory implements NodeDirectory {
       }
     }
     await this.#connection.query(sql.removeQuestions, [ids])
+    const answerOf = (id: OwnerId): unknown => answered.get(id) ?? null
     return {
-      answers: nodes.filter(({ id }) => answered.has(id)).map((node) => ({ node, answer: answered.get(node.id) })),
-      silent: nodes.filter(({ id }) => !answered.has(id)).map(({ name }) => name),
+      answers: nodes.filter(({ id }) => answerOf(id) !== null).map((node) => ({ node, answer: answerOf(node.id) })),
+      silent: nodes.filter(({ id }) => answerOf(id) === null).map(({ name }) => name),
     }
   }
 

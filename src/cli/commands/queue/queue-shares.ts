@@ -57,7 +57,7 @@ function textOf({ fair_share: isFair, total, shares }: SharesJson, display: Disp
   return [tableHeading(columns, display), ...shares.map((one) => tableRow(rowOf(one), columns, display)), ...more]
 }
 
-/** Policies of a queue that no daemon has open: the numbers of classes are not needed, as nothing is in delivery. */
+/** Policies without a daemon. The numbers of classes are not needed, as deliveries have the names of their classes. */
 const policiesOf = (config: Config): DestinationPolicies =>
   new DestinationPolicies(config, undefined, undefined, ShareWeights.of(config, openShareWeights(config).table))
 
@@ -72,14 +72,14 @@ async function list(
   await shell.stdout.write(lines.join(''))
 }
 
-/** The answer of the daemon, which knows the deliveries; without one, nothing is in delivery. */
+/** The answer of the daemon of this machine, which knows the deliveries of all nodes; without one, they are asked here. */
 async function answerOf(shell: Shell, config: Config, query: ShareQuery): Promise<SharesJson> {
   const path = `/shares${queryOf({ class: query.class, limit: String(query.limit) })}`
   const live = shell.api === null ? await shell.liveShares(config, path) : null
   if (live !== null) return live
   return withSource(shell, config, (source) =>
     resourceOf<SharesJson>(source, path, ({ reader }) =>
-      sharesOf({ reader, policies: () => policiesOf(config), liveShares: () => [] }, query),
+      sharesOf({ reader, policies: () => policiesOf(config), live: { shares: () => shell.nodeShares(config) } }, query),
     ),
   )
 }

@@ -8,13 +8,19 @@ const SLICE: Duration = seconds(5)
 const MANY = 1_000
 
 /** A share of a band. */
-export interface LiveShare {
+export interface BandShare {
   readonly band: Band
   readonly share: string
   /** Recipients in delivery. */
   readonly inFlight: number
   /** Recipients whose deliveries have begun in the last minute. */
   readonly started: number
+}
+
+/** The same of a class. */
+export interface LiveShare extends Omit<BandShare, 'band'> {
+  /** Name of the class; null for mail of a class that is not configured. */
+  readonly class: string | null
 }
 
 interface Activity {
@@ -48,7 +54,7 @@ export class ShareActivity {
   }
 
   /** The shares with deliveries, in no order. */
-  at(now: Duration): readonly LiveShare[] {
+  at(now: Duration): readonly BandShare[] {
     this.#tidy(now)
     return Array.from(this.#all.values(), ({ band, share, inFlight, starts }) => ({
       band,
