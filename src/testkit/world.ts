@@ -556,7 +556,7 @@ export class World implements AsyncDisposable {
   /** Connects a client to the relay. */
   async #dialIn(): Promise<Socket> {
     this.#time.requireOpen()
-    if (!this.#lives.life.alive) throw systemError('ECONNREFUSED', 'connect', RELAY_ADDRESS)
+    if (!this.#lives.life.alive || !this.net.isListening(RELAY_ADDRESS)) throw systemError('ECONNREFUSED', 'connect', RELAY_ADDRESS)
     return this.net.dialFrom(CLIENT_ADDRESS, RELAY_ADDRESS)
   }
 

@@ -79,6 +79,10 @@ export class MemoryNet implements Net, Busy {
     return this.#connect(to, { address: from, port: this.#clientPort() }, CLIENT_TIMEOUT)
   }
 
+  isListening(at: Endpoint): boolean {
+    return this.#listenerAt(at) !== undefined
+  }
+
   lookupMx(domain: string): Promise<Lookup<MxRecord>> {
     return this.#lookup(() => this.#remote.lookupMx(domain))
   }
