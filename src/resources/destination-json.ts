@@ -106,7 +106,7 @@ export const destinationShape = z
     in_flight: count,
     leased: count.describe('recipients in the active queue'),
     slot_waiting: count.nullable().describe('of them, those that wait for a delivery slot; null without a running daemon'),
-    waiting: count.describe('recipients that wait, also for a delivery slot; not those on hold or for later'),
+    waiting: count.describe('recipients that wait, also for a delivery slot or for a later time; not those on hold'),
     next_due_time: timeOrNull,
     dead_until: timeOrNull,
     probe_interval: z.number().nullable(),

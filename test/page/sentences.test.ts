@@ -179,6 +179,8 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
   ],
   [{ waiting: 3, causes: [cause('450 4.2.1 busy', 3)] }, '3 recipients wait for 450 4.2.1 busy.'],
   [{ waiting: 3, causes: [cause('450 4.2.1 busy', 3), cause('450 4.2.1 busy', 7, true)] }, '3 recipients wait for 450 4.2.1 busy.'],
+  // One of them is scheduled for later: it waits for its time.
+  [{ waiting: 3, causes: [cause('450 4.2.1 busy', 2)] }, '3 recipients wait: 67 % for 450 4.2.1 busy.'],
   [{ waiting: 4 }, '4 recipients wait.'],
   [
     { waiting: 10, causes: [cause('450 4.2.1 busy', 8), cause(null, 2)] },

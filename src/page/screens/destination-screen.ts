@@ -123,8 +123,12 @@ const providerPart = (view: View, one: DestinationDetailsJson, provider: string)
     }`
 
 /** `: 12 of 40 deliveries`, to all destinations of the provider. */
-const providerSlots = ({ provider_in_flight: flight, provider_limit: limit }: DestinationDetailsJson): string =>
-  flight === null ? '' : `: ${count(flight)}${limit === null ? '' : ` of ${count(limit)}`} deliveries`
+const providerSlots = ({ provider_in_flight: flight, provider_limit: limit }: DestinationDetailsJson): string => {
+  if (flight === null) return ''
+  return limit === null
+    ? `: ${count(flight)} ${flight === 1 ? 'delivery' : 'deliveries'}`
+    : `: ${count(flight)} of ${count(limit)} deliveries`
+}
 
 /** In pixels, without the labels. */
 const WINDOW_HEIGHT = 90

@@ -35,11 +35,11 @@ function causeWords(one: WaitingCause): string {
 function causesText(causes: readonly WaitingCause[], waiting: number): string {
   const failed = causes.filter(({ kind, on_hold: isHeld }) => kind !== 'untried' && !isHeld).toSorted((a, b) => b.recipients - a.recipients)
   const counted = causes.filter(({ on_hold: isHeld }) => !isHeld).reduce((sum, { recipients }) => sum + recipients, 0)
-  // Causes are counted some seconds before the recipients.
+  // Causes are counted some seconds before the recipients, and without scheduled mail.
   const all = Math.max(counted, waiting)
   const named = failed.filter(({ recipients }, i) => i === 0 || (i < MOST_NAMED && recipients >= NAMED_SHARE * all))
   const [only] = named
-  if (only !== undefined && only.recipients === counted) return ` for ${causeWords(only)}`
+  if (only !== undefined && only.recipients === all) return ` for ${causeWords(only)}`
   return named.map((one, i) => `${i === 0 ? ': ' : ''}${percentText(one.recipients / all)} for ${causeWords(one)}`).join(', ')
 }
 
