@@ -50,16 +50,6 @@ describe.each([
   })
 })
 
-test('while a relay starts again, it refuses connections', async () => {
-  const world = await start('memory')
-  await world.crash({ downFor: '1m' })
-  const { promise, resolve } = Promise.withResolvers<Promise<unknown>>()
-  world.clock.after(60_000, () => resolve(send(world, 'ann@far.example').catch(String)))
-  await world.advance('2m')
-  expect(await promise).toContain('ECONNREFUSED')
-  expect(world.mailbox('ann@far.example').mails()).toEqual([])
-})
-
 test('a crash with SQLite in memory is refused', async () => {
   const world = await start('sqlite')
   await expect(world.crash()).rejects.toThrow(/directory/)

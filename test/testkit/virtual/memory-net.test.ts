@@ -190,6 +190,10 @@ describe('dialling', () => {
     const other = await net.listen({ address: '0.0.0.0', port: 0 }, () => undefined)
     expect(any.port).not.toBe(other.port)
     await expect(net.dialFrom('192.0.2.9', { address: '10.1.2.3', port: any.port })).resolves.toMatchObject({ localAddress: '192.0.2.9' })
+    expect([net.isListening({ address: '10.1.2.3', port: any.port }), net.isListening({ address: '10.1.2.3', port: 26 })]).toEqual([
+      true,
+      false,
+    ])
   })
 })
 
