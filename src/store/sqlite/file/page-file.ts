@@ -4,7 +4,7 @@
  */
 import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { syncedFrames } from '../durability/synced-mark.ts'
-import { LOG_HEADER, readLog, type WriteAheadLog } from './write-ahead-log.ts'
+import { isCopied, LOG_HEADER, readLog, type WriteAheadLog } from './write-ahead-log.ts'
 
 /** Size of a page in a queue (database.ts). */
 export const PAGE_SIZE = 8192
@@ -13,6 +13,8 @@ export const PAGE_SIZE = 8192
 export const APPLICATION_ID = 0x64666572
 
 const MAGIC = 'SQLite format 3\0'
+
+const NO_LOG = Buffer.alloc(0)
 
 /** Pages of a file for each page that it has on disk, above which it is taken for one that was extended by a hole. */
 const SPARSE = 128
@@ -39,7 +41,8 @@ export class PageFile {
   constructor(path: string, { withLog } = { withLog: true }) {
     this.#fd = openSync(path, 'r')
     const wal = `${path}-wal`
-    this.#log = !withLog || statSync(wal, { throwIfNoEntry: false }) === undefined ? Buffer.alloc(0) : readFileSync(wal)
+    const log = !withLog || statSync(wal, { throwIfNoEntry: false }) === undefined ? NO_LOG : readFileSync(wal)
+    this.#log = isCopied(log, PAGE_SIZE, (page) => this.#inFile(page)) ? NO_LOG : log
     this.log = readLog(this.#log, PAGE_SIZE, this.#log.length < LOG_HEADER ? null : syncedFrames(path, this.#log.subarray(16, 24)))
     const facts = fstatSync(this.#fd)
     const first = this.page(1)
@@ -57,7 +60,10 @@ export class PageFile {
   /** A page; undefined when it cannot be read. */
   page(number: number): Buffer | undefined {
     const at = this.log.pages.get(number)
-    if (at !== undefined) return this.#log.subarray(at, at + PAGE_SIZE)
+    return at === undefined ? this.#inFile(number) : this.#log.subarray(at, at + PAGE_SIZE)
+  }
+
+  #inFile(number: number): Buffer | undefined {
     const page = Buffer.alloc(PAGE_SIZE)
     try {
       return readSync(this.#fd, page, 0, PAGE_SIZE, (number - 1) * PAGE_SIZE) === PAGE_SIZE ? page : undefined

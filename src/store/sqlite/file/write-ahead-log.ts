@@ -62,6 +62,16 @@ export function readLog(log: Buffer, pageSize: number, synced: number | null = n
   }
 }
 
+/**
+ * Whether a log without a sound header has nothing that the database file, read by `inFile`, lacks. SQLite writes the header anew once a checkpoint has
+ * copied the log: a loss of power in this moment is no damage, and SQLite ignores such a log.
+ */
+export function isCopied(log: Buffer, pageSize: number, inFile: (page: number) => Buffer | undefined): boolean {
+  if (headerIsSound(log)) return false
+  const newest = new Map(framesOf(log, pageSize).flatMap(({ page, at, isCurrent }) => (isCurrent ? [[page, at] as const] : [])))
+  return [...newest].every(([page, at]) => inFile(page)?.equals(log.subarray(at, at + pageSize)) === true)
+}
+
 /** The frames up to the last commit before the first damaged frame. */
 function completeCommits(frames: readonly Frame[]): readonly Frame[] {
   const before = frames.slice(
