@@ -6,7 +6,7 @@ import { event, SETTINGS } from '../../conformance/outbox.ts'
 import { T0 } from '../../conformance/mail.ts'
 
 test('the events of a failed transaction are not written with the next one', () => {
-  const { db, batches } = openCore(null, { guarded: false })
+  const { db, batches } = openCore(null, { inThread: false })
   const run = (...calls: readonly Call[]): readonly Outcome[] => batches.run(calls)
   const record = (value: string): Call => ({ method: 'recordEvents', args: [[event('message.accepted', [value])]] })
   run({ method: 'subscribe', args: [{ name: 'app', settings: SETTINGS, at: T0, by: 'root' }] })

@@ -10,7 +10,7 @@ const NAMED = ['destination', 'provider', 'sender_domain', 'node']
 const [NAMES, CAUSES, DELAYS] = [51, 21, 25]
 
 test('a year of series with all names in each hour has the stated size at most', () => {
-  const { db } = openCore(null, { guarded: false })
+  const { db } = openCore(null, { inThread: false })
   const size = (): number =>
     db.prepare<[], number>('select page_count * page_size from pragma_page_count, pragma_page_size').pluck().get() ?? 0
   const before = size()

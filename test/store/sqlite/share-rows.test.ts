@@ -4,7 +4,7 @@ import type { Call } from '../../../src/store/methods.ts'
 import { mail } from '../../conformance/mail.ts'
 
 test('without counts no row is written for them; with counts a batch writes one row for each share', () => {
-  const { db, batches, core } = openCore(null, { guarded: false })
+  const { db, batches, core } = openCore(null, { inThread: false })
   let id = 0
   const entries = (shares: readonly string[]): readonly Call[] =>
     shares.map((share) => {
@@ -36,7 +36,7 @@ test('without counts no row is written for them; with counts a batch writes one 
 })
 
 test('a batch writes one row of traffic and one of series, whatever its destinations and senders', () => {
-  const { db, batches } = openCore(null, { guarded: false })
+  const { db, batches } = openCore(null, { inThread: false })
   let id = 0
   const calls = Array.from({ length: 50 }, (_, n): Call => {
     const to = [{ address: `ann@d${n}.example` }]
@@ -50,7 +50,7 @@ test('a batch writes one row of traffic and one of series, whatever its destinat
 })
 
 test('a call that fails leaves no trace in the counts', () => {
-  const { db, batches, core } = openCore(null, { guarded: false })
+  const { db, batches, core } = openCore(null, { inThread: false })
   batches.run([{ method: 'countShares', args: [true] }])
   let id = 0
   const one = mail({ nextId: () => ++id })

@@ -50,7 +50,7 @@ const mark = (text: string): void => void writeSync(marks, `${text}\n`)
 
 /** The store over one connection, without a wait between a call and its commit, and the connection. Its log is synced as that of a daemon. */
 function open(pace: SyncPace) {
-  const { db, core, batches, log, terms } = openCore(directory, { guarded: false })
+  const { db, core, batches, log, terms } = openCore(directory, { inThread: false })
   if (log === null) throw new Error('the queue has no log')
   if (fault !== '' && fault !== 'written') db.pragma(fault)
   const durability = new Durability(log, { clock: systemClock, pace, ended: () => report() })

@@ -35,7 +35,7 @@ export interface OpenedStore {
 /** Opens the store and a reader over the same connection. A queue in memory can only be read through this connection. */
 export async function openInlineStore(place: Place, options: StoreOptions = {}): Promise<OpenedStore & { readonly reader: QueueReader }> {
   const directory = 'directory' in place ? place.directory : null
-  const opened = openCore(directory, { guarded: false })
+  const opened = openCore(directory, { inThread: false })
   const { db, core, batches, terms, recovery } = opened
   const shares = new ShareFeed()
   const run = (calls: readonly Call[]): Outcome[] => {

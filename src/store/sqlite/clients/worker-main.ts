@@ -23,7 +23,7 @@ function serve(port: MessagePort, directory: string): void {
   const say = (message: FromWorker, transfer: ArrayBuffer[] = []) => port.postMessage(message, transfer)
   let opened: OpenedCore
   try {
-    opened = openCore(directory, { guarded: true })
+    opened = openCore(directory, { inThread: true })
   } catch (error) {
     say({ kind: 'refused', failure: failureOf(error instanceof Error ? error : new Error(String(error))) })
     port.close()

@@ -6,6 +6,7 @@
 import Database from 'better-sqlite3'
 import { ContentUnreadable } from '../../errors.ts'
 import { StoreFailed, StoreUnavailable } from '../../queue-store.ts'
+import type { Duration } from '../../../system/clock.ts'
 import { contentBytes, roomOf, type Call, type Outcome } from '../../methods.ts'
 import type { FileGuard } from '../file/file-guard.ts'
 import { DUE_FROM, MOST_FRAMES } from '../file/checkpoint-pace.ts'
@@ -27,6 +28,12 @@ const FOR_LONG_LOG = 4 * MOST_FRAMES * PAGE
 /** Part of the reserve for the contents in one transaction. */
 const FOR_CONTENT = 1 / 3
 
+interface Daemon {
+  readonly files?: FileGuard
+  /** Returns the time since any moment, in ms. */
+  readonly now?: () => Duration
+}
+
 export class Batches {
   readonly #db: Database.Database
   readonly #core: StoreCore
@@ -42,14 +49,15 @@ export class Batches {
   /** Calls and pages of content since the last look at the write-ahead log. */
   #sinceLook = 0
 
-  /** `files` is absent for a queue in memory. */
-  constructor(db: Database.Database, core: StoreCore, room: Room, files?: FileGuard) {
+  /** `files` and `now` are those of a daemon: without `now`, checkpoints do not wait. */
+  constructor(db: Database.Database, core: StoreCore, room: Room, { files, now }: Daemon = {}) {
     this.#files = files
     this.#db = db
     this.#core = core
     this.#room = room
     this.#checkpoints = new Checkpoints(db, {
       dueFrom: Math.min(DUE_FROM, Math.floor((room.reserveSize * FOR_LOG) / PAGE)),
+      ...(now === undefined ? {} : { now }),
       hasRoom: () => room.forMail() >= FOR_LONG_LOG,
     })
     this.#contentLimit = room.reserveSize * FOR_CONTENT

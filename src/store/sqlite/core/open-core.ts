@@ -16,6 +16,7 @@ import { isDamage } from '../../errors.ts'
 import { readEnds, repairQueue, signOfDamage } from '../file/repair.ts'
 import type { Repair } from '../../repair-report.ts'
 import { recover, type RecoveryReport } from './recovery.ts'
+import { stopwatch } from '../../../system/system-clock.ts'
 import { BallastFile, noReserve } from '../../folder/reserve.ts'
 import { Room } from '../file/room.ts'
 import { createStoreCore, type StoreCore } from './store-core.ts'
@@ -31,8 +32,11 @@ export interface OpenedCore {
 }
 
 interface CoreOptions {
-  /** True to fail calls after a file of the queue was removed or replaced (FileGuard). */
-  readonly guarded: boolean
+  /**
+   * True in the thread of a daemon: calls fail after a file of the queue was removed or replaced (FileGuard), and slow checkpoints wait by the time of
+   * the process (CheckpointPace), which worlds do not have.
+   */
+  readonly inThread: boolean
   /** Lease terms before a repair in operation, which continue to apply; absent at the first opening by this process. */
   readonly terms?: LeaseTerms
 }
@@ -83,9 +87,12 @@ function openOver(db: Database, directory: string | null, options: CoreOptions, 
   const core = createStoreCore(db, terms, () => room.forMail())
   const recovery = { ...(options.terms === undefined ? recover(db, core) : NOTHING_RECOVERED), repair, created: false }
   reserve.restore()
-  const files = directory === null || !options.guarded ? undefined : new FileGuard([queueFile(directory), `${queueFile(directory)}-wal`])
   const log = directory === null ? null : logOf(db, directory)
-  const batches = new Batches(db, core, room, files)
+  const daemon =
+    directory === null || !options.inThread
+      ? {}
+      : { files: new FileGuard([queueFile(directory), `${queueFile(directory)}-wal`]), now: stopwatch }
+  const batches = new Batches(db, core, room, daemon)
   return { db, core, batches, log, terms, recovery }
 }
 
@@ -121,7 +128,7 @@ export function runRepairing(
   opened.db.close()
   // The other connections of this process read the old file until they notice the new one; nothing writes the old one any more.
   const repair = repairQueue(directory, first.error.message)
-  const reopened = openFile(directory, { guarded: true, terms: opened.terms }, repair)
+  const reopened = openFile(directory, { inThread: true, terms: opened.terms }, repair)
   const repeated = reopened.batches.run(failed)
   return { opened: reopened, outcomes: outcomes.map((outcome) => (isDamaged(outcome) ? (repeated.shift() ?? outcome) : outcome)) }
 }

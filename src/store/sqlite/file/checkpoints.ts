@@ -4,7 +4,6 @@
  * start again. So the automatic checkpoint is disabled, and errors are reported here.
  */
 import Database from 'better-sqlite3'
-import { stopwatch } from '../../../system/system-clock.ts'
 import { StoreFailed } from '../../queue-store.ts'
 import { CheckpointPace, DUE_FROM } from './checkpoint-pace.ts'
 
@@ -26,15 +25,17 @@ type LogState = readonly [busy: number, log: number, checkpointed: number]
 export class Checkpoints {
   readonly #db: Database.Database
   readonly #dueFrom: number
+  readonly #now: () => number
   readonly #pace: CheckpointPace
   readonly #state
   readonly #passive
   #restartFrom: number
 
-  /** `hasRoom` is that of CheckpointPace: by default the log does not grow further after a slow checkpoint. */
-  constructor(db: Database.Database, { dueFrom = DUE_FROM, hasRoom = (): boolean => false } = {}) {
+  /** `hasRoom` is that of CheckpointPace. Without `now`, the time in ms, no checkpoint is slow. */
+  constructor(db: Database.Database, { dueFrom = DUE_FROM, hasRoom = (): boolean => false, now = (): number => 0 } = {}) {
     this.#db = db
     this.#dueFrom = dueFrom
+    this.#now = now
     this.#pace = new CheckpointPace(dueFrom, hasRoom)
     this.#restartFrom = RESTART_FACTOR * dueFrom
     this.#state = db.prepare<[], LogState>('pragma wal_checkpoint(noop)').raw()
@@ -44,10 +45,10 @@ export class Checkpoints {
   /** Runs a checkpoint if one is due, and takes 3 µs otherwise. Throws StoreFailed. No transaction may be open. */
   runIfDue(): void {
     const [, log, checkpointed] = attempt(() => this.#state.get())
-    const begun = stopwatch()
+    const begun = this.#now()
     if (checkpointed === log || !this.#pace.isDue(log, begun)) return
     this.run()
-    const ended = stopwatch()
+    const ended = this.#now()
     this.#pace.ended(ended - begun, ended)
     const restartFrom = RESTART_FACTOR * this.#dueFrom
     if (log >= this.#restartFrom) this.#restart(log)
