@@ -152,7 +152,10 @@ async function inFlightEverywhere(cluster: NodeCluster, count: number): Promise<
     })
 }
 
-/** Numbers of the statements that change messages and recipients, for ten messages one after the other, each of which is delivered at its second attempt. */
+/** Messages whose statements are counted. */
+const COUNTED = 10
+
+/** Statements per message that change messages and recipients, for messages one after the other, each of which is delivered at its second attempt. */
 async function statementsWith(settings: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, number>> {
   const server = await startPostgres()
   closers.push(() => server.remove())
@@ -176,14 +179,16 @@ async function statementsWith(settings: Readonly<Record<string, string>>): Promi
     const client = createTransport({ host: '127.0.0.1', port: daemon.listeners[0]?.port ?? 0, ignoreTLS: true })
     const left = async (): Promise<number> => Number((await server.query('select count(*)::int as n from message'))[0]?.['n'])
     const queries = vi.spyOn(Connection.prototype, 'query')
-    for (let n = 1; n <= 10; n++) {
+    for (let n = 1; n <= COUNTED; n++) {
       await client.sendMail({ from: 'app@us.example', to: `defer-${n}@far.example`, headers: { 'X-Number': String(n) }, text: 'hi' })
       await until(`message ${n} has left`, 60_000, async () => far.delivered.has(n) && (await left()) === 0)
     }
     const texts = queries.mock.calls.map(([text]) => text)
     const changes = texts.filter((text) => /\b(?:insert into|update|delete from)\s+(?:message|recipient)\b/.test(text))
     expect(changes.length).toBeGreaterThan(20)
-    return new Map([...Map.groupBy(changes, (text) => text)].map(([text, calls]) => [text, calls.length]))
+    // Some run by the time, such as those that look for expired mail, and a claim may find none: more often on a loaded machine.
+    const counts = [...Map.groupBy(changes, (text) => text)].map(([text, calls]) => [text, Math.round(calls.length / COUNTED)] as const)
+    return new Map(counts.filter(([, perMessage]) => perMessage > 0))
   } finally {
     vi.restoreAllMocks()
     await daemon.stop()
