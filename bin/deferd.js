@@ -9,7 +9,7 @@ const sources = new URL('../src/', import.meta.url)
 const inCheckout = existsSync(fileURLToPath(sources))
 const code = inCheckout ? sources : new URL('../dist/', import.meta.url)
 
-const { memoryOptions, nodeRefusal } = await import(new URL('system/node-version.js', code).href)
+const { daemonEnvironment, memoryOptions, nodeRefusal } = await import(new URL('system/node-version.js', code).href)
 const refusal = nodeRefusal(process.versions.node, readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 if (refusal !== null) {
   console.error(`${refusal}: use "npm start" in a checkout, or install a newer Node.`)
@@ -21,7 +21,7 @@ if (refusal !== null) {
 const options = `${process.env['NODE_OPTIONS'] ?? ''} ${process.execArgv.join(' ')}`
 if (process.argv.includes('start') && !options.includes('--max-semi-space-size') && process.execve !== undefined) {
   const again = [process.execPath, ...memoryOptions(process.versions.v8), ...process.execArgv, ...process.argv.slice(1)]
-  process.execve(process.execPath, again, { MALLOC_ARENA_MAX: '2', UV_THREADPOOL_SIZE: '16', ...process.env })
+  process.execve(process.execPath, again, { ...daemonEnvironment, ...process.env })
 }
 
 // Keeps the compiled sources for the next command, which then starts in half the time. The cache lies beside the code, with the

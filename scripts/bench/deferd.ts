@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { shortId } from './base-commit.ts'
 import type { SetUp } from './cases.ts'
 import { output, startChild, type Child, type Command } from './child.ts'
+import { daemonEnvironment, memoryOptions } from '../../src/system/node-version.js'
 
 /** The working tree. */
 export const ROOT = join(import.meta.dirname, '../..')
@@ -38,9 +39,8 @@ const SETTINGS: Readonly<Record<SetUp, Readonly<Record<string, string>>>> = {
   holding: { smtpd_sender_restrictions: 'check_sender_access static:HOLD' },
 }
 
-/** Options and environment as of bin/deferd.js. */
-const NODE_OPTIONS = ['--max-semi-space-size=16', '--external-memory-accounted-in-global-limit']
-const ENVIRONMENT = { MALLOC_ARENA_MAX: '2', UV_THREADPOOL_SIZE: '16' }
+/** As of bin/deferd.js. */
+const NODE_OPTIONS = memoryOptions(process.versions.v8)
 
 /** Name of the destination of all mail. */
 export const relayhostOf = (sinkPort: number): string => `[127.0.0.1]:${sinkPort}`
@@ -62,7 +62,7 @@ export const deferdCommand = ({ checkout, script, hasLauncher }: Deferd, folder:
   program: process.execPath,
   args: [...(hasLauncher === false ? NODE_OPTIONS : []), join(checkout, script), ...args, '-o', `queue_directory=${queueOf(folder)}`],
   cwd: folder,
-  ...(hasLauncher === false && { env: ENVIRONMENT }),
+  ...(hasLauncher === false && { env: daemonEnvironment }),
 })
 
 /** The commit of the working tree, with a + when files differ from it. */

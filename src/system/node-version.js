@@ -28,3 +28,9 @@ export const memoryOptions = (v8) => [
   '--max-semi-space-size=16',
   ...(v8.startsWith('13.') ? ['--external-memory-accounted-in-global-limit'] : []),
 ]
+
+/**
+ * Environment of a daemon, which is read only when a process starts: two heaps of glibc, which by itself has one for each thread, and threads of libuv for
+ * syncs that overlap (src/store/sqlite/durability).
+ */
+export const daemonEnvironment = { MALLOC_ARENA_MAX: '2', UV_THREADPOOL_SIZE: '16' }

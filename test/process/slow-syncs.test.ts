@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { daemonEnvironment } from '../../src/system/node-version.js'
 import { delayedSyncs, faultyEnvironment, noFaultsBecause } from '../support/io-faults/io-faults.ts'
 import type { SlowSyncs } from '../support/slow-syncs.ts'
 import { folder } from '../store/sqlite/folders.ts'
@@ -10,7 +11,7 @@ const why = noFaultsBecause()
 const title = (text: string): string => (why === null ? text : `${text} (not run: ${why})`)
 
 function slowSyncs(more: Readonly<Record<string, string>> = {}): SlowSyncs {
-  const env = { ...process.env, UV_THREADPOOL_SIZE: '16', ...delayedSyncs(100), ...more }
+  const env = { ...process.env, ...daemonEnvironment, ...delayedSyncs(100), ...more }
   const program = join(import.meta.dirname, '../support/slow-syncs.ts')
   const { stdout, stderr, status } = spawnSync(process.execPath, [program, folder()], { env, encoding: 'utf8' })
   expect(status, stderr).toBe(0)

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { daemonEnvironment } from '../../../src/system/node-version.js'
 
 /** File in the queue folder with the states of the queue, one a line: `written NUMBER STATE`, and `durable NUMBER` later. */
 export const MARKS = 'acknowledged'
@@ -37,7 +38,7 @@ export function recordWriter(seed: number, fault = ''): readonly DiskCall[] {
     if (compiled.status !== 0) throw new Error(`record.c does not compile: ${compiled.stderr}`)
     const queue = mkdtempSync(join(folder, 'queue-'))
     const file = join(folder, 'calls')
-    const env = { ...process.env, UV_THREADPOOL_SIZE: '16', LD_PRELOAD: library, IO_RECORD_FOLDER: queue, IO_RECORD_FILE: file }
+    const env = { ...process.env, ...daemonEnvironment, LD_PRELOAD: library, IO_RECORD_FOLDER: queue, IO_RECORD_FILE: file }
     const { status, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, 'writer.ts'), queue, String(seed), fault], {
       env,
       encoding: 'utf8',
