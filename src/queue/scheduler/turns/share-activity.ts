@@ -17,7 +17,7 @@ export interface BandShare {
   readonly started: number
 }
 
-/** The same of a class. */
+/** A share with deliveries, with the name of its class in place of the number, which a command does not know. */
 export interface LiveShare extends Omit<BandShare, 'band'> {
   /** Name of the class; null for mail of a class that is not configured. */
   readonly class: string | null
