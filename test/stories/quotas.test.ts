@@ -138,6 +138,25 @@ describe.each(['memory', 'sqlite'] as const)('with a queue in %s', (store) => {
   })
 })
 
+test('of 3,000 messages at once, 1,000 leave now and 1,000 with each window, in order', async () => {
+  // One delivery at a time, so that the order of their ends is that of their beginnings.
+  const world = await worldOf({ action: 'hold', limits: ['1000/1h'] }, { config: { default_destination_concurrency_limit: 1 } })
+  for (let n = 0; n < 3_000; n++) await world.submit({ from: 'app@us.example', to: `u${n}@far.example` })
+  await world.advance(0)
+  const inOrder = (messages: number) => Array.from({ length: messages }, (_, n) => `u${n}`)
+  expect(arrived(world)).toEqual(inOrder(1_000))
+  expect(await world.quotas('app@us.example')).toMatchObject([{ used: 1_000, isFull: true }])
+  expect(await world.reader.counts()).toMatchObject([{ queue: 'scheduled', messages: 2_000 }])
+  await world.advance('64m59s')
+  expect(arrived(world)).toHaveLength(1_000)
+  await world.advance('1s')
+  expect(arrived(world)).toEqual(inOrder(2_000))
+  await world.advance('64m59s')
+  expect(arrived(world)).toHaveLength(2_000)
+  await world.advance('1s')
+  expect(arrived(world)).toEqual(inOrder(3_000))
+})
+
 test('mail of the null sender, mail that was refused, and mail that is not delivered do not count, discarded mail does', async () => {
   const config = { smtpd_recipient_restrictions: ['check_recipient_access inline:{{drop@far.example = DISCARD}}', 'permit'] }
   const world = await worldOf({ limits: ['1/1h'] }, { config })

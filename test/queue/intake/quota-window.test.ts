@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { QuotaLimit } from '../../../src/config/values/tables/quota-table.ts'
 import { firstCommonRoom, firstRoom, plannedAfter, sliceAt, usedAt, type Amounts } from '../../../src/queue/intake/quota-window.ts'
 import { DAY, HOUR, MINUTE, type Duration, type QueueTime } from '../../../src/system/clock.ts'
+import { mulberry32 } from '../../../src/system/random.ts'
 
 const ONE: Amounts = { messages: 1, recipients: 1 }
 const T0 = Date.parse('2026-01-01T00:00:00Z')
@@ -116,6 +117,23 @@ describe('mail at random times', () => {
       { numRuns: 20 },
     )
   })
+})
+
+test('of 100,000 arrivals at random times, no 60 minutes have more than 1,000 messages, and each twelfth takes what has left the window', () => {
+  const next = mulberry32(20_261_130)
+  const charged = new Charged(limitOf(1_000, HOUR))
+  const refusedIn = new Set<QueueTime>()
+  let at = T0
+  for (let n = 0; n < 100_000; n++) {
+    // 2,000 an hour on average, in 50 hours.
+    at += Math.floor(2 * next() * 1_800)
+    if (charged.room(at) === at) charged.charge(at)
+    else refusedIn.add(sliceAt(at, HOUR))
+  }
+  expect(charged.mostInSpan).toBe(1_000)
+  expect(refusedIn.size).toBeGreaterThan(300)
+  // A slice in which mail was refused has used up all that the 13 slices may have.
+  for (const slice of refusedIn) expect(usedAt(charged.slices, charged.limit, slice)).toBe(1_000)
 })
 
 test('several limits have room together, also for mail that one of them never has room for', () => {
