@@ -83,6 +83,7 @@ async function reasonAgainst(name: ContestantName, { base }: Options): Promise<s
     case 'without-store':
     case 'maps':
     case 'limits':
+    case 'shares':
     case 'without-headers':
     case 'haraka':
       return null
@@ -106,6 +107,10 @@ async function prepare(name: ContestantName, options: Options, place: Place): Pr
     }
     case 'limits':
       return deferd(name, 'the working tree with limits of the queue', place, { checkout: ROOT, script: 'bin/deferd.js', more: LIMITS })
+    case 'shares': {
+      const program = { checkout: ROOT, script: 'bin/deferd.js', more: ['-o', 'fair_share=yes'] }
+      return deferd(name, 'the working tree with fair shares of senders', place, program)
+    }
     case 'without-headers': {
       const program = { checkout: ROOT, script: 'bin/deferd.js', more: ['-o', 'queue_index_headers=no'] }
       return deferd(name, 'the working tree without Subject, From and Message-ID in its index', place, program)

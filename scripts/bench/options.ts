@@ -4,11 +4,11 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { CASES, type Case } from './cases.ts'
 
-export const CONTESTANTS = ['tree', 'base', 'without-store', 'maps', 'limits', 'without-headers', 'haraka', 'postfix'] as const
+export const CONTESTANTS = ['tree', 'base', 'without-store', 'maps', 'limits', 'shares', 'without-headers', 'haraka', 'postfix'] as const
 export type ContestantName = (typeof CONTESTANTS)[number]
 
 /** Contestants that are measured when --only names them. */
-const NAMED_ONLY: ReadonlySet<ContestantName> = new Set(['maps', 'limits', 'without-headers', 'haraka'])
+const NAMED_ONLY: ReadonlySet<ContestantName> = new Set(['maps', 'limits', 'shares', 'without-headers', 'haraka'])
 
 export interface Options {
   readonly rounds: number
@@ -54,6 +54,7 @@ Contestants:
                   --only names it)
   limits          the working tree with limits of the queue and of its shares
                   (only when --only names it)
+  shares          the working tree with fair shares (only when --only names it)
   without-headers
                   the working tree with queue_index_headers = no (only when
                   --only names it)

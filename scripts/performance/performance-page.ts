@@ -14,7 +14,7 @@ const TITLES: Readonly<Record<string, string>> = {
 const titleOf = (contestant: string): string => TITLES[contestant] ?? contestant
 
 /** Contestants of the bench that show the cost of a part of deferd. They have no column. */
-const PARTS_OF_DEFERD: ReadonlySet<string> = new Set(['without-store', 'base', 'maps', 'limits'])
+const PARTS_OF_DEFERD: ReadonlySet<string> = new Set(['without-store', 'base', 'maps', 'limits', 'shares'])
 
 export function performancePage({ relays, parts }: Published): string {
   const subjects = Map.groupBy(parts, ({ subject }) => subject)
