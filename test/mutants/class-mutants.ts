@@ -99,6 +99,12 @@ export const CLASS_MUTANTS: readonly SafetyMutant[] = [
     BACKLOG,
   ),
   bug(
+    'the first claim of mail that was held back is by due times',
+    'queue/scheduler/due-queue.ts',
+    ['if (this.#hasMuch(destination, band))', 'if (this.#hasMuch(destination, band) && band < 0)'],
+    SHARE_STORIES,
+  ),
+  bug(
     'a share spends the slots of another',
     'queue/scheduler/preemption.ts',
     [

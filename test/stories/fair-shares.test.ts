@@ -97,6 +97,19 @@ test('new mail of a sender that comes faster than it leaves does not keep the st
   expect(arrived(world, SHOP)).toBeGreaterThan(40)
 })
 
+test('a sender that comes while the mail of another fills memory has its turns from the first claim on', async () => {
+  await using world = await worldOf()
+  world.destination('far.example').isSlow('1s')
+  // 4 in delivery and 16 in memory, which is as much as a claim brings; the rest waits in the store.
+  await submitAll(world, NEWS, 50)
+  await submitAll(world, SHOP, 30)
+  await world.advance('11s')
+  expect(world.received.length).toBeGreaterThanOrEqual(40)
+  const afterMemory = world.received.slice(20, 40)
+  expect(afterMemory.filter((one) => one.sender === SHOP).length).toBeGreaterThanOrEqual(9)
+  expect(afterMemory.filter((one) => one.sender === NEWS).length).toBeGreaterThanOrEqual(9)
+})
+
 test('without fair_share, messages have no share and wait in the order of their arrival', async () => {
   await using world = await worldOf({ fair_share: 'no' })
   world.destination('far.example').isSlow('1s')

@@ -156,6 +156,7 @@ export class DueQueue {
     const inOrder = due.length < 2 ? due : due.toSorted((a, b) => classes.ofBand(b.band).weight - classes.ofBand(a.band).weight)
     if (destination.access.kind === 'dead')
       return destination.inFlight === 0 ? inOrder.slice(0, 1).flatMap((one) => this.#ofBand(destination, one, 1) ?? []) : []
+    for (const { band } of inOrder) if (this.#hasMuch(destination, band)) this.#backlogs.begin(destination.name, band)
     let left = this.#state.active.roomForMessages
     return inOrder.flatMap((one) => {
       const claim = this.#ofBand(destination, one, Math.min(this.#limit(destination, one.band), left))
@@ -175,6 +176,11 @@ export class DueQueue {
     if (backlog.isReading) return null
     this.#backlogs.end(name, one.band)
     return { ...one, limit }
+  }
+
+  /** True when memory has so much mail of a band that mail in the store is a backlog. */
+  #hasMuch({ window, mail }: Destination, band: Band): boolean {
+    return mail.waitingOf(band).jobs >= Math.min(claimSize(window), 2 * window)
   }
 
   #limit(destination: Destination, band: Band): number {
