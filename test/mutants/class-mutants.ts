@@ -83,7 +83,7 @@ export const CLASS_MUTANTS: readonly SafetyMutant[] = [
   bug(
     'a backlog is charged out of the order of due times',
     'queue/scheduler/turns/share-backlog.ts',
-    ['of due) {', 'of due.toReversed()) {'],
+    ['of due) this.#add(', 'of due.toReversed()) this.#add('],
     BACKLOG,
   ),
   bug(
@@ -96,6 +96,24 @@ export const CLASS_MUTANTS: readonly SafetyMutant[] = [
     'mail that is given back goes to the end of its share',
     'queue/scheduler/turns/share-backlog.ts',
     ['this.#push(this.#tags.time, id)', 'this.#push(Number.MAX_SAFE_INTEGER, id)'],
+    BACKLOG,
+  ),
+  bug(
+    'mail that comes back goes behind the mail of its share that is due later',
+    'queue/scheduler/turns/share-backlog.ts',
+    ['if (this.#late.has(share)) this.#passing++', 'if (this.#late.has(share)) this.#passing += 0'],
+    BACKLOG,
+  ),
+  bug(
+    'a share pays for mail that was held or deleted',
+    'queue/scheduler/turns/share-backlog.ts',
+    ['this.#lost += count', 'this.#lost += 0 * count'],
+    BACKLOG,
+  ),
+  bug(
+    'an order is made anew before each share has had its turn',
+    'queue/scheduler/turns/share-backlog.ts',
+    ['this.#made.taken >= this.#tags.size', 'this.#made.taken <= this.#tags.size'],
     BACKLOG,
   ),
   bug(

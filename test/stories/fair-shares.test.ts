@@ -21,8 +21,10 @@ async function sharesIn(world: World): Promise<readonly (string | undefined)[]> 
   return details.map((one) => one?.message.share)
 }
 
-async function submitAll(world: World, from: string, count: number, domain = 'far.example'): Promise<void> {
-  for (let n = 0; n < count; n++) await world.submit({ from, to: `${from.slice(0, 4)}${n}@${domain}` })
+async function submitAll(world: World, from: string, count: number, domain = 'far.example'): Promise<readonly string[]> {
+  const ids: string[] = []
+  for (let n = 0; n < count; n++) ids.push(await world.submit({ from, to: `${from.slice(0, 4)}${n}@${domain}` }))
+  return ids
 }
 
 /** Number of messages of a sender among those that arrived from a number on. */
@@ -108,6 +110,46 @@ test('a sender that comes while the mail of another fills memory has its turns f
   const afterMemory = world.received.slice(20, 40)
   expect(afterMemory.filter((one) => one.sender === SHOP).length).toBeGreaterThanOrEqual(9)
   expect(afterMemory.filter((one) => one.sender === NEWS).length).toBeGreaterThanOrEqual(9)
+})
+
+describe('operations on a part of a backlog', () => {
+  /** 150 messages of each of two senders, of which four are in delivery and 16 in memory. Those of NEWS that are in the store. */
+  async function backlog(world: World): Promise<readonly string[]> {
+    world.destination('far.example').isSlow('1s')
+    await world.suspend('far.example')
+    const ids = await submitAll(world, NEWS, 150)
+    await submitAll(world, SHOP, 150)
+    await world.resume('far.example')
+    await world.advance('1s')
+    return ids.slice(40)
+  }
+
+  test('released mail has its place in its share again', async () => {
+    await using world = await worldOf()
+    const held = (await backlog(world)).slice(0, 10)
+    expect(await world.operate('hold', held)).toMatchObject({ changed: 10 })
+    await world.advance('40s')
+    const before = world.received.length
+    expect(await world.operate('release', held)).toMatchObject({ changed: 10 })
+    await world.advance('16s')
+    // Half of the four deliveries per second are those of its sender, and at most 24 in memory are ahead.
+    const arrivedOf = world.received.slice(before).flatMap(({ recipients }) => recipients)
+    expect(arrivedOf.length).toBeGreaterThan(50)
+    expect(arrivedOf.filter((one) => /^mail4\d@/.test(one)).length).toBe(10)
+  })
+
+  test.each(['hold', 'delete'] as const)('a sender whose mail is taken out by %s has its part with the rest', async (operation) => {
+    await using world = await worldOf()
+    const ids = await backlog(world)
+    expect(await world.operate(operation, ids.slice(0, 70))).toMatchObject({ changed: 70 })
+    // Mail in memory comes first, and mail before what was taken out.
+    await world.advance('20s')
+    const from = world.received.length
+    await world.advance('10s')
+    const parts = [NEWS, SHOP].map((sender) => arrived(world, sender, from))
+    expect(world.received.length - from).toBeGreaterThan(35)
+    expect(Math.abs((parts[0] ?? 0) - (parts[1] ?? 0))).toBeLessThanOrEqual(6)
+  })
 })
 
 test('without fair_share, messages have no share and wait in the order of their arrival', async () => {

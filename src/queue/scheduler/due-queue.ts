@@ -11,6 +11,7 @@ import type { Destination } from './destination.ts'
 import type { BandClaim } from '../../store/queue-store.ts'
 import { Backlogs } from './share-backlogs.ts'
 import { DueHeap } from './due/due-heap.ts'
+import { idsOf } from './lifecycle.ts'
 import type { SchedulerLoop, SchedulerState } from './scheduler-state.ts'
 
 type State = Pick<SchedulerState, 'store' | 'clock' | 'storeHealth' | 'active' | 'table' | 'shards' | 'arriving' | 'tasks' | 'policies'>
@@ -203,8 +204,8 @@ export class DueQueue {
         this.expect(destination.name, dueAt, [band])
         if (dueAt <= now && destination.access.kind === 'open') this.#backlogs.begin(destination.name, band)
       }
-      for (const { band, recipients } of bands) if (recipients !== undefined) this.#expectRest(destination.name, band)
       requests = answer.requests
+      this.#claimedOf(destination.name, bands, requests)
     } catch (error) {
       // The claim is repeated when the store has recovered.
       for (const { band, recipients = [], from = now } of bands) {
@@ -221,6 +222,19 @@ export class DueQueue {
       this.admitNext()
     }
     this.#scheduler.claimed(destination, requests)
+  }
+
+  /** Notes which recipients of backlogs were claimed. The others were held, removed or changed since they were read. */
+  #claimedOf(name: DestinationName, bands: readonly BandClaim[], requests: readonly DeliveryRequest[]): void {
+    const listed = bands.filter(({ recipients }) => recipients !== undefined)
+    if (listed.length === 0) return
+    const claimed = new Set(requests.flatMap(idsOf))
+    for (const { band, recipients = [] } of listed) {
+      const missing = recipients.filter((id) => !claimed.has(id)).length
+      // An order of recipients none of which can be claimed would be made anew for ever.
+      if (missing < recipients.length) this.#backlogs.of(name, band)?.missed(missing, this.#state.clock.now())
+      this.#expectRest(name, band)
+    }
   }
 
   /** Schedules what is left of a backlog, also where it ended during the claim. */

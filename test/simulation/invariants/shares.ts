@@ -1,7 +1,7 @@
 /**
  * Bounds of waits with classes and fair shares (start-time fair queueing). While two shares of a class have mail that could begin, the numbers of
  * recipients that begin, divided by their weights, differ by no more than a bound; so do those of two classes. Within a share, mail begins in
- * the order of its due times, but for what memory holds. A recipient therefore waits for a bounded number of others.
+ * the order of its due times, but for what memory holds and a hundredth of what waits. A recipient therefore waits for a bounded number of others.
  */
 import { SECOND, type Duration } from '../../../src/system/clock.ts'
 import type { RecipientId } from '../../../src/mail/message.ts'
@@ -150,15 +150,19 @@ function rivalOf(name: string, { shares, steps, tables }: Facts): Rival {
       : [],
   )
   const narrowest = Math.min(...windows)
-  if (shares.short === 'destination') return { name, weight, lead: 1 + inMemory(narrowest) }
+  if (shares.short === 'destination') return { name, weight, lead: 1 + ahead(narrowest, steps) }
   return { name, weight, lead: narrowest < WIDE ? 1 + WITHDRAWN : 1 }
 }
 
 /**
- * Recipients of a band and destination that may be ahead of all others: those of a claim that came without one, those of the first claim, which is
- * by due times, and those beside which it was made.
+ * Recipients that may be ahead of all others of a band and destination, or of earlier ones of their share. Memory has as much as a claim brings, of
+ * mail that came without one, or fewer than two for each place of the window when a claim comes, of which the first is by due times. In the
+ * store, a hundredth of a backlog may be out of its place, or lose its turns by operations.
  */
-const inMemory = (window: number): number => 2 * Math.max(10, 4 * window) + 2 * window
+function ahead(window: number, steps: Scenario['steps']): number {
+  const recipients = steps.reduce((sum, step) => sum + (step.do === 'mail' ? step.mail.to.length : 0), 0)
+  return Math.max(10, 4 * window) + 2 * window + Math.floor(0.01 * recipients)
+}
 
 /** The shares, and their classes, that have due mail, in memory or in the store, whose destination has room or is what is short. */
 function readyIn({ queue, underWay, closed, settings, now }: Scene, { short }: SimulatedShares): Set<string> {
@@ -183,12 +187,12 @@ function readyIn({ queue, underWay, closed, settings, now }: Scene, { short }: S
 
 const waits = ({ state, dueAt }: ModelRecipient, now: number): boolean => (state === 'waiting' && dueAt <= now) || state === 'leased'
 
-/** At a destination that is short, a due recipient begins before those of its share that are due later, but for as many as memory holds. */
-export function mailKeepsItsPlace(complain: Complain, { shares, tables }: Scenario): Invariant {
+/** At a destination that is short, a due recipient begins before those of its share that are due later, but for those that may be ahead. */
+export function mailKeepsItsPlace(complain: Complain, { shares, steps, tables }: Scenario): Invariant {
   if (shares?.short !== 'destination') return { see: () => undefined }
   const passed = new Map<RecipientId, { readonly dueAt: number; count: number }>()
   const window = Number(Object.values(tables)[0]?.['destination_concurrency_limit'] ?? 1)
-  const most = inMemory(window)
+  const most = ahead(window, steps)
   return {
     see(entry, { queue, underWay, now }) {
       if (entry.where !== 'test' || entry.event.did !== 'began') return

@@ -48,6 +48,11 @@ export class NumberTable {
     return this.#size
   }
 
+  /** Size of the tables. */
+  get bytes(): number {
+    return this.#keys.byteLength + this.#values.byteLength
+  }
+
   has(key: number): boolean {
     return this.#keys[this.#find(key)] === key
   }

@@ -14,6 +14,16 @@ export class ShareTags {
     return this.#time
   }
 
+  /** Number of shares that were charged beyond the virtual time, or were a short time ago. */
+  get size(): number {
+    return this.#ends.size
+  }
+
+  /** Size of the table. */
+  get bytes(): number {
+    return this.#ends.bytes
+  }
+
   /** Charges a share for recipients, and returns their start tag. */
   charge(share: string, recipients: number, weight: number): number {
     const key = numberOf(share)

@@ -11,6 +11,11 @@ export class TagHeap {
     return this.#size
   }
 
+  /** Size of the tables. */
+  get bytes(): number {
+    return this.#tags.byteLength + this.#numbers.byteLength
+  }
+
   /** The smallest tag; Infinity when the heap is empty. */
   get tag(): number {
     return this.#size === 0 ? Infinity : (this.#tags[0] ?? 0)

@@ -30,16 +30,18 @@ class Store {
     return slices
   }
 
-  /** The shares of the next recipients, which leave the store. */
-  claim(backlog: Backlog, limit: number): readonly (string | null)[] {
+  /** The shares of the next recipients that are still there, which leave the store. */
+  claim(backlog: Backlog, limit: number, now = 0): readonly (string | null)[] {
     const taken = backlog.take(limit)
-    const shares = taken.map((id) => this.shareOf(id))
-    for (const id of taken)
-      this.rows.splice(
-        this.rows.findIndex((one) => one.id === id),
-        1,
-      )
+    const there = taken.filter((id) => this.rows.some((one) => one.id === id))
+    const shares = there.map((id) => this.shareOf(id))
+    for (const id of there) this.remove((one) => one.id === id)
+    backlog.missed(taken.length - there.length, now)
     return shares
+  }
+
+  remove(isRemoved: (one: WaitingRecipient) => boolean): void {
+    this.rows.splice(0, this.rows.length, ...this.rows.filter((one) => !isRemoved(one)))
   }
 }
 
@@ -104,6 +106,86 @@ test('mail that comes with an earlier due time is read once, and what is known i
   expect(countOf(next, 'news')).toBe(2)
 })
 
+test('mail that comes back with an earlier due time is before the mail of its share that is due later, and passes no other share', () => {
+  const store = new Store()
+  for (const share of ['a', 'b']) store.add(share, 300, 100)
+  const backlog = new Backlog()
+  store.read(backlog, 1_000)
+  store.claim(backlog, 40)
+  for (let n = 0; n < 20; n++) store.rows.push({ id: 1_000 + n, dueAt: 50, share: 'a' })
+  backlog.expect(50)
+  store.read(backlog, 1_000)
+  expect(backlog.size).toBe(580)
+  const next = backlog.take(40)
+  expect(next.filter((id) => id >= 1_000).length).toBe(20)
+  expect(next.filter((id) => store.shareOf(id) === 'b').length).toBe(20)
+})
+
+test('mail that comes a little late, again and again, costs no reading of all the others', () => {
+  const store = new Store()
+  for (const share of ['a', 'b']) store.add(share, 300, 100)
+  const backlog = new Backlog()
+  store.read(backlog, 1_000)
+  for (let n = 0; n < 20; n++) {
+    // Two recipients of its share are before it.
+    store.rows.push({ id: 1_000 + 2 * n, dueAt: 400 + n, share: 'a' }, { id: 1_001 + 2 * n, dueAt: 400 + n, share: 'a' })
+    backlog.expect(400 + n)
+    store.read(backlog, 1_000)
+    store.rows.push({ id: 2_000 + n, dueAt: 399.5 + n, share: 'a' })
+    backlog.expect(399.5 + n)
+    expect(store.read(backlog, 1_000)).toBe(1)
+  }
+  expect(backlog.size).toBe(660)
+})
+
+test('the order is not made anew while shares wait for the turn that others have had', () => {
+  const store = new Store()
+  const shares = Array.from({ length: 30 }, (_, n) => `s${n}`)
+  for (const share of shares) store.add(share, 10, 100)
+  const backlog = new Backlog()
+  store.read(backlog, 1_000)
+  const begun: (string | null)[] = []
+  for (let n = 0; n < 5; n++) {
+    // Nine recipients of its share or more are before it.
+    store.rows.push({ id: 1_000 + n, dueAt: 50, share: 's0' })
+    backlog.expect(50)
+    const now = 2_000 + 100 * n
+    expect(store.read(backlog, now) > 7).toBe(n === 0)
+    begun.push(...store.claim(backlog, 6, now))
+  }
+  expect(new Set(begun).size).toBe(30)
+})
+
+test('the order is made anew at most once in a tenth of a millisecond for each of its recipients', () => {
+  const store = new Store()
+  store.add('a', 300, 100)
+  const backlog = new Backlog()
+  store.read(backlog, 1_000)
+  const slicesAfter = (id: number, now: number): number => {
+    store.rows.push({ id, dueAt: 50, share: 'a' })
+    backlog.expect(50)
+    return store.read(backlog, now)
+  }
+  // Seven slices up to the end, and again.
+  expect(slicesAfter(1_000, 1_000)).toBe(14)
+  expect(slicesAfter(1_001, 1_029)).toBe(7)
+  expect(slicesAfter(1_002, 1_031)).toBe(14)
+  expect(backlog.take(3).toSorted((a, b) => a - b)).toEqual([1_000, 1_001, 1_002])
+})
+
+test('a share most of whose mail was held or deleted has its part with the rest', () => {
+  const store = new Store()
+  for (const share of ['a', 'b']) store.add(share, 400)
+  const backlog = new Backlog()
+  store.read(backlog, 1_000)
+  store.remove(({ id }) => id <= 300)
+  store.claim(backlog, 20, 1_000)
+  store.read(backlog, 1_000)
+  expect(backlog.size).toBe(490)
+  const next = store.claim(backlog, 40, 1_000)
+  expect([countOf(next, 'a'), countOf(next, 'b')]).toEqual([20, 20])
+})
+
 test('mail that came while the store was read is not lost', () => {
   const store = new Store()
   store.add('news', 10, 100)
@@ -144,6 +226,57 @@ test('after a restart the order is made from the store alone', () => {
   store.read(after, 1_000)
   const rest = store.claim(after, 20)
   expect(countOf(rest, 'shop')).toBe(10)
+})
+
+/** Reads mail of many shares, one after the other, `of(share)` recipients each. The number of a recipient's share is its id by `most`. */
+function backlogOf(keys: number, of: (share: number) => number, shares = weights()): Backlog {
+  const backlog = new Backlog()
+  const rows: WaitingRecipient[] = []
+  for (let round = 0, left = true; left; round++) {
+    left = false
+    for (let key = 0; key < keys; key++) {
+      if (round >= of(key)) continue
+      left = true
+      rows.push({ id: 1 + key + round * keys, dueAt: 1, share: `tenant${key}.example` })
+    }
+  }
+  for (let from = 0; from < rows.length; from += 500) {
+    backlog.beginReading()
+    backlog.read({ rows: rows.slice(from, from + 500), size: 500, now: 2 }, shares)
+  }
+  return backlog
+}
+
+test('20,001 shares at one destination have their parts by weights of 3, 1 and 1: none is ahead of another by more than a recipient', () => {
+  const KEYS = 20_001
+  const weightOf = (key: number): number => (key % 3 === 0 ? 3 : 1)
+  const backlog = backlogOf(KEYS, (key) => 2 * weightOf(key), { weightOf: (share) => weightOf(Number(/\d+/.exec(share)?.[0])) })
+  const starts = new Uint8Array(KEYS)
+  // In each of two rounds a key has as many as its weight: 33,335.
+  for (let taken = 0; taken < 66_670; taken += 100) {
+    for (const id of backlog.take(100)) starts[(id - 1) % KEYS]!++
+    if (taken % 7_000 !== 0) continue
+    const bySize = [1, 3].map((weight) => Array.from(starts).filter((_, key) => weightOf(key) === weight))
+    const [[least1, most1], [least3, most3]] = bySize.map((counts) => [Math.min(...counts), Math.max(...counts)]) as [
+      [number, number],
+      [number, number],
+    ]
+    expect(most1 - least1).toBeLessThanOrEqual(1)
+    expect(most3 - least3).toBeLessThanOrEqual(1)
+    expect(Math.abs(most3 / 3 - least1)).toBeLessThanOrEqual(1 + 1 / 3)
+    expect(Math.abs(most1 - least3 / 3)).toBeLessThanOrEqual(1 + 1 / 3)
+  }
+  expect(starts.every((count, key) => count === 2 * weightOf(key))).toBe(true)
+})
+
+test.each([
+  ['a share with one recipient', 50, 20_000, 1],
+  ['each recipient of a share with many', 30, 10, 6_000],
+] as const)('%s costs at most %i bytes', (_, most, keys, each) => {
+  for (const part of [1, 1.1, 1.2, 1.3]) {
+    const size = Math.floor(keys * part)
+    expect(backlogOf(size, () => each).bytes / (size * each)).toBeLessThan(most)
+  }
 })
 
 test('a reading that failed is repeated', () => {
