@@ -1,8 +1,8 @@
 /** Assertions about recipients: the matchers of the test kit, with their texts. */
 import { z } from 'zod'
 import { Problem } from '../http/problem-details.ts'
-import { matchers, type MatcherResult } from '../testkit/matchers.ts'
-import type { Recipient } from '../testkit/recipient.ts'
+import { matchers, type MatcherResult } from '../testkit/results/matchers.ts'
+import type { Recipient } from '../testkit/results/recipient.ts'
 import { LAB_PROBLEMS } from './lab-problems.ts'
 import { time } from './lab-route.ts'
 

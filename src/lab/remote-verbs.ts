@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { DNS_FAULTS } from '../testkit/remote/rule.ts'
 import { STS_FAILURES, STS_MODES } from '../testkit/remote/published-policies.ts'
 import { CERTIFICATES } from '../testkit/remote/world-certificates.ts'
-import type { RemoteDomain } from '../testkit/remote-domain.ts'
+import type { RemoteDomain } from '../testkit/scripted/remote-domain.ts'
 import { time } from './lab-route.ts'
 
 interface Verb {

@@ -2,7 +2,7 @@
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { isoInstant } from '../mail/mail-date.ts'
 import type { MachineClock } from '../system/clock.ts'
-import type { Application, Webhook, WebhookOptions } from '../testkit/webhook.ts'
+import type { Application, Webhook, WebhookOptions } from '../testkit/scripted/webhook.ts'
 import type { World } from '../testkit/world.ts'
 import { LAB_PROBLEMS } from './lab-problems.ts'
 import type { WebhookTargets } from './webhook-targets.ts'

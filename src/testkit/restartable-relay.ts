@@ -23,8 +23,8 @@ import { openStoreReadOnly } from '../store/sqlite/open-store.ts'
 import type { SendEvents } from '../subscriptions/target.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
 import type { Events, Listen } from '../telemetry/events.ts'
-import { Incarnation } from './incarnation.ts'
-import type { Interceptors, OpenedQueue } from './world-options.ts'
+import { Incarnation } from './virtual/incarnation.ts'
+import type { Interceptors, OpenedQueue } from './options/world-options.ts'
 
 export interface RestartableRelayDeps {
   readonly queue: OpenedQueue

@@ -4,7 +4,7 @@ import type { Notify, Ret } from '../mail/envelope.ts'
 import type { Relay } from '../relay/relay.ts'
 import { shown } from '../system/shown-value.ts'
 import type { Clock } from '../system/clock.ts'
-import { toDuration, type Time } from './time.ts'
+import { toDuration, type Time } from './options/time.ts'
 
 /** A message for `World.submit`. */
 export interface SubmitOptions {

@@ -4,11 +4,11 @@ import { ANY_QUEUE, type OperationName, type OperationSummary } from '../queue/o
 import { ANY_DEPARTURE } from '../queue/resend-selection.ts'
 import type { ResendSummary } from '../queue/resending.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
-import { requireDomain, requireKnownOptions, requireOperation } from './argument-checks.ts'
+import { requireDomain, requireKnownOptions, requireOperation } from './options/argument-checks.ts'
 import type { RestartableRelay } from './restartable-relay.ts'
 import { timeOf } from './submission.ts'
-import { suppressionOf, type SuppressOptions } from './suppress-options.ts'
-import type { Time } from './time.ts'
+import { suppressionOf, type SuppressOptions } from './options/suppress-options.ts'
+import type { Time } from './options/time.ts'
 import type { WorldTime } from './world-time.ts'
 
 interface WorldOperatorDeps {

@@ -3,7 +3,7 @@ import type { OutsideCalls } from './virtual/outside-calls.ts'
 import { TimeDriver, type Busy } from './virtual/time-driver.ts'
 import type { VirtualClock } from './virtual/virtual-clock.ts'
 import type { RestartableRelay } from './restartable-relay.ts'
-import { toDuration, type Time } from './time.ts'
+import { toDuration, type Time } from './options/time.ts'
 
 interface WorldTimeDeps {
   readonly clock: VirtualClock

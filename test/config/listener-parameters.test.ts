@@ -36,7 +36,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'src/relay/relay.ts': ['message_size_limit'],
   'src/simulator/scenario/scenario-file.ts': ['message_size_limit'],
   // Settings of the one listener of a world.
-  'src/testkit/world-server.ts': ['smtpd_sasl_auth_enable', 'smtpd_tls_security_level'],
+  'src/testkit/options/world-server.ts': ['smtpd_sasl_auth_enable', 'smtpd_tls_security_level'],
 }
 
 const ANY = new RegExp(`\\b(?:${NAMES.join('|')})\\b`, 'g')

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'smol-toml'
 import { expect, test } from 'vitest'
-import { RemoteDomain } from '../../src/testkit/remote-domain.ts'
+import { RemoteDomain } from '../../src/testkit/scripted/remote-domain.ts'
 import type { Rule } from '../../src/testkit/remote/rule.ts'
 import { VERBS } from '../../src/lab/remote-verbs.ts'
 import { createWorld } from '../../src/testkit/index.ts'

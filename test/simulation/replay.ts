@@ -6,7 +6,7 @@ import { SECOND, type Duration, type QueueTime } from '../../src/system/clock.ts
 import { shardUnder } from '../../src/store/membership/shard-keys.ts'
 import type { Shard } from '../../src/store/membership/shards.ts'
 import type { DestinationName, OwnerId, RecipientId } from '../../src/mail/message.ts'
-import type { TracedEvent } from '../../src/testkit/world-history.ts'
+import type { TracedEvent } from '../../src/testkit/results/world-history.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
 import { QueueModel } from './model.ts'
 import type { CommittedClaim, GeneratedStep } from './record.ts'

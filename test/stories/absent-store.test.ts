@@ -9,7 +9,7 @@ import { intercepted, type QueueMethod } from '../../src/store/methods.ts'
 import { ReadFailed, StoreUnavailable, type QueueStore } from '../../src/store/queue-store.ts'
 import { createObservedWorld } from '../../src/testkit/create-world.ts'
 import type { World } from '../../src/testkit/world.ts'
-import type { WorldConfig } from '../../src/testkit/world-options.ts'
+import type { WorldConfig } from '../../src/testkit/options/world-options.ts'
 
 const ANN = 'ann@far.example'
 const BOB = 'bob@far.example'

@@ -1,9 +1,9 @@
 /** Classes of mail from a client to the store: who gets which class, where it shows, and that mail of a higher class passes a backlog. */
 import { describe, expect, test } from 'vitest'
-import { matchers } from '../../src/testkit/matchers.ts'
+import { matchers } from '../../src/testkit/results/matchers.ts'
 import { createWorld } from '../../src/testkit/create-world.ts'
 import type { World } from '../../src/testkit/world.ts'
-import type { WorldOptions } from '../../src/testkit/world-options.ts'
+import type { WorldOptions } from '../../src/testkit/options/world-options.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { QueueWorld } from '../support/queue-world.ts'
 import { dialogue } from '../support/world-dialogue.ts'

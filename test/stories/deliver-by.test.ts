@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { queueIdOf } from '../../src/mail/message.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
-import type { WorldOptions } from '../../src/testkit/world-options.ts'
+import type { WorldOptions } from '../../src/testkit/options/world-options.ts'
 import { createWorld } from '../../src/testkit/create-world.ts'
 import type { World } from '../../src/testkit/world.ts'
 import { dialogue } from '../support/world-dialogue.ts'

@@ -7,7 +7,7 @@ import { queueIdOf } from '../../src/mail/message.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { createWorld } from '../../src/testkit/create-world.ts'
 import type { World } from '../../src/testkit/world.ts'
-import type { WorldOptions } from '../../src/testkit/world-options.ts'
+import type { WorldOptions } from '../../src/testkit/options/world-options.ts'
 import { dialogue } from '../support/world-dialogue.ts'
 
 const NARROW = { default_destination_concurrency_limit: 4, initial_destination_concurrency: 4 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { createWorld } from '../../src/testkit/create-world.ts'
 import type { World } from '../../src/testkit/world.ts'
-import type { WorldOptions } from '../../src/testkit/world-options.ts'
+import type { WorldOptions } from '../../src/testkit/options/world-options.ts'
 import { dialogue } from '../support/world-dialogue.ts'
 
 const CLASSES = {

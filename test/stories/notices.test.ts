@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/system/clock.ts'
 import { type Behaviour, type ModelledDelivery } from '../support/modelled-remote.ts'
 import { QueueWorld } from '../support/queue-world.ts'
-import type { WorldConfig } from '../../src/testkit/world-options.ts'
+import type { WorldConfig } from '../../src/testkit/options/world-options.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 
 const LIFETIME = 432_000

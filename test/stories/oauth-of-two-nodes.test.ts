@@ -12,7 +12,7 @@ import { ShardKeys } from '../../src/store/membership/shard-keys.ts'
 import { MINUTE } from '../../src/system/clock.ts'
 import { seededRandom } from '../../src/system/random.ts'
 import { createWorld, WORLD_CA, type World } from '../../src/testkit/index.ts'
-import { Incarnation } from '../../src/testkit/incarnation.ts'
+import { Incarnation } from '../../src/testkit/virtual/incarnation.ts'
 import { oauthClient } from '../support/oauth-clients.ts'
 
 /** Next hops, whose mail is spread over the nodes. */

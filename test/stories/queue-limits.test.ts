@@ -7,7 +7,7 @@ import type { ShareCount } from '../../src/store/share-counts.ts'
 import { openInlineStore } from '../../src/store/sqlite/clients/inline-store.ts'
 import { createWorld } from '../../src/testkit/create-world.ts'
 import type { World } from '../../src/testkit/world.ts'
-import type { WorldOptions } from '../../src/testkit/world-options.ts'
+import type { WorldOptions } from '../../src/testkit/options/world-options.ts'
 import { dialogue } from '../support/world-dialogue.ts'
 
 const FULL = '452 4.3.1 Error: queue is full, try again later'

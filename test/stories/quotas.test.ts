@@ -5,7 +5,7 @@ import { configFrom } from '../../src/config/load.ts'
 import type { RelayConfig } from '../../src/config/relay-config.ts'
 import { createWorld } from '../../src/testkit/create-world.ts'
 import type { World } from '../../src/testkit/world.ts'
-import type { WorldOptions } from '../../src/testkit/world-options.ts'
+import type { WorldOptions } from '../../src/testkit/options/world-options.ts'
 import { closeAtEnd } from '../support/open-worlds.ts'
 import { dialogue } from '../support/world-dialogue.ts'
 

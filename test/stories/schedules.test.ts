@@ -6,7 +6,7 @@ import nodemailer from 'nodemailer'
 import { expect, test } from 'vitest'
 import { ANY_ENTRY } from '../../src/store/records/audit-log.ts'
 import { createWorld, type World } from '../../src/testkit/index.ts'
-import type { WorldOptions } from '../../src/testkit/world-options.ts'
+import type { WorldOptions } from '../../src/testkit/options/world-options.ts'
 import { closeAtEnd } from '../support/open-worlds.ts'
 
 const HOUR = 3_600_000

@@ -10,7 +10,7 @@ import { queueIdOf } from '../../src/mail/message.ts'
 import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { createWorld } from '../../src/testkit/create-world.ts'
 import type { World } from '../../src/testkit/world.ts'
-import type { WorldOptions } from '../../src/testkit/world-options.ts'
+import type { WorldOptions } from '../../src/testkit/options/world-options.ts'
 import { BOTH_KEYS } from '../support/dkim/dkim-keys.ts'
 import { dialogue } from '../support/world-dialogue.ts'
 

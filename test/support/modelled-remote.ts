@@ -2,7 +2,7 @@
 import { sleep, type Duration, type QueueTime } from '../../src/system/clock.ts'
 import type { AttemptResult, Delivery, DeliveryAgent, DeliveryOptions, RecipientOutcome } from '../../src/delivery/delivery-agent.ts'
 import type { DeliveryRequest, DestinationName, MessageId } from '../../src/mail/message.ts'
-import type { Incarnation } from '../../src/testkit/incarnation.ts'
+import type { Incarnation } from '../../src/testkit/virtual/incarnation.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
 
 /** Behaviour of the remote server in one delivery; times in ms. */

@@ -25,10 +25,13 @@ export const LEFT_OUT: readonly (readonly [RegExp, string])[] = [
   [/^sudo deferd (?:oauth|queue flush) /, 'the newcomers run the same without sudo, in a folder of their own'],
   [/^sudo deferd check --user deferd\b/, 'needs the user deferd and the smarthost; test/cli/check-connect.test.ts'],
   [/^journalctl\b/, 'needs the journal of systemd'],
-  [/^deferd sink --oauth(?: google| --oauth-certificate \S+)?$/, 'ports may be in use; test/testkit/sink.test.ts runs these options'],
+  [
+    /^deferd sink --oauth(?: google| --oauth-certificate \S+)?$/,
+    'ports may be in use; test/testkit/scripted/sink.test.ts runs these options',
+  ],
   [
     /^deferd sink --(?:script|listen|tls)\b/,
-    'needs faults.toml, and ports that may be in use; test/testkit/sink.test.ts runs these options',
+    'needs faults.toml, and ports that may be in use; test/testkit/scripted/sink.test.ts runs these options',
   ],
   [/^npx deferd (?:sink$|start --config deferd\.toml$)/, 'ports may be in use; the script for CI on the same page starts both'],
   [/^deferd sink$/, 'port 2526 may be in use; the newcomer adds --listen'],

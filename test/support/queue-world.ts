@@ -17,7 +17,7 @@ import type { QueueEvent } from '../../src/telemetry/events.ts'
 import { BEGINNING, type VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import { createObservedWorld } from '../../src/testkit/create-world.ts'
 import type { World } from '../../src/testkit/world.ts'
-import type { WorldOptions } from '../../src/testkit/world-options.ts'
+import type { WorldOptions } from '../../src/testkit/options/world-options.ts'
 import { closeAtEnd, closedByTest } from './open-worlds.ts'
 import { ModelledRemote, type Arrival, type ModelledAttempt, type Model } from './modelled-remote.ts'
 

@@ -10,7 +10,7 @@ import { Events, type QueueEvent } from '../../src/telemetry/events.ts'
 import { TimeDriver } from '../../src/testkit/virtual/time-driver.ts'
 import { MemoryNet } from '../../src/testkit/virtual/memory-net.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
-import type { WorldConfig } from '../../src/testkit/world-options.ts'
+import type { WorldConfig } from '../../src/testkit/options/world-options.ts'
 import { RawClient } from './smtpd-harness.ts'
 
 type Kind = QueueEvent['kind']

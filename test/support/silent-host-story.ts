@@ -4,7 +4,7 @@ import { SECOND } from '../../src/system/clock.ts'
 import { BEGINNING } from '../../src/testkit/virtual/virtual-clock.ts'
 import { createObservedWorld } from '../../src/testkit/create-world.ts'
 import type { World } from '../../src/testkit/world.ts'
-import type { WorldOptions } from '../../src/testkit/world-options.ts'
+import type { WorldOptions } from '../../src/testkit/options/world-options.ts'
 import { closeAtEnd, closedByTest } from './open-worlds.ts'
 
 /** Address of the host. */

@@ -11,7 +11,7 @@ import { systemClock } from '../../src/system/system-clock.ts'
 import { systemNet } from '../../src/system/system-net.ts'
 import type { Authority, AuthorityOptions } from '../../src/testkit/index.ts'
 import { makeCertificate } from '../../src/testkit/remote/certificate-maker.ts'
-import { Sink, type SinkEvent } from '../../src/testkit/sink.ts'
+import { Sink, type SinkEvent } from '../../src/testkit/scripted/sink.ts'
 import { portBelowEphemeral } from './ports.ts'
 import { DaemonFolder, type Ended, type StartedProcess } from './started-daemon.ts'
 

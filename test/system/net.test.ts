@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { InheritedSockets } from '../../src/daemon/systemd.ts'
 import type { Lookup, Net } from '../../src/system/net.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
-import { Incarnation } from '../../src/testkit/incarnation.ts'
+import { Incarnation } from '../../src/testkit/virtual/incarnation.ts'
 import { MemoryNet } from '../../src/testkit/virtual/memory-net.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 

@@ -234,7 +234,7 @@ const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a Net method dropped in the wrapper of a relay that can be killed',
-    file: 'testkit/incarnation.ts',
+    file: 'testkit/virtual/incarnation.ts',
     replace: '      lookupNames: (address) => this.#whileAlive(() => net.lookupNames(address)),\n',
     by: '',
     judge: 'tsc',

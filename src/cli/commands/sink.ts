@@ -9,8 +9,8 @@ import { seededRandom } from '../../system/random.ts'
 import { parseListen, placeText } from '../../config/values/endpoints.ts'
 import type { Endpoint } from '../../system/net.ts'
 import type { AuthorityProvider } from '../../testkit/oauth/authority-settings.ts'
-import type { RemotePort } from '../../testkit/remote-ports.ts'
-import type { Sink, SinkEvent, SinkPlaces, SinkSummary } from '../../testkit/sink.ts'
+import type { RemotePort } from '../../testkit/scripted/remote-ports.ts'
+import type { Sink, SinkEvent, SinkPlaces, SinkSummary } from '../../testkit/scripted/sink.ts'
 import type { AcceptedLogins } from '../../testkit/remote/server-login.ts'
 import type { SinkOauth } from './sink/sink-oauth.ts'
 import type { SinkTls } from './sink/sink-tls.ts'
@@ -118,7 +118,7 @@ Examples:
 async function runSink(shell: Shell, options: Options): Promise<void> {
   // Loaded on demand, because the scripted server loads slowly and other commands do not need it.
   const { readScriptOrDialogue } = await import('../../testkit/record/recorded-dialogue.ts')
-  const { Sink: RealSink } = await import('../../testkit/sink.ts')
+  const { Sink: RealSink } = await import('../../testkit/scripted/sink.ts')
   const { systemNet } = await import('../../system/system-net.ts')
   const { script: path } = options
   const script = path === undefined ? null : readScriptOrDialogue(readTextFile(path), basename(path))

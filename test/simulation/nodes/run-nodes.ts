@@ -1,6 +1,6 @@
 /** Runs several nodes through a scenario and returns the history. */
 import { ANY_EVENT } from '../../../src/events/event-filter.ts'
-import { publishedEvents } from '../../../src/testkit/world-events.ts'
+import { publishedEvents } from '../../../src/testkit/results/world-events.ts'
 import { HOUR, SECOND, type Duration } from '../../../src/system/clock.ts'
 import { queueIdOf } from '../../../src/mail/message.ts'
 import { ANY_MESSAGE, type QueueFilter } from '../../../src/store/message-conditions.ts'

@@ -2,7 +2,7 @@
 import { createHash, createPublicKey, X509Certificate } from 'node:crypto'
 import { importPKCS8, importSPKI, jwtVerify, SignJWT, type JWTPayload } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { authoritySettings, type AuthorityOptions } from '../../../src/testkit/authority-options.ts'
+import { authoritySettings, type AuthorityOptions } from '../../../src/testkit/options/authority-options.ts'
 import { AuthorityEngine } from '../../../src/testkit/oauth/authority-engine.ts'
 import { AuthorityRules, FAILURE_NAMES, FAILURES, type AuthorityRule } from '../../../src/testkit/oauth/authority-rule.ts'
 import { DEVICE_GRANT, JWT_GRANT } from '../../../src/testkit/oauth/token-endpoint.ts'

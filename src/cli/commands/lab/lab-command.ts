@@ -156,7 +156,7 @@ async function openDefault(lab: Lab, { smtp, script, seed, speed }: Options, com
     if (useless !== undefined) throw new CommandError(EX.usage, `--${useless[0]} is of the world "default": add --smtp with its port`)
     return null
   }
-  const { DEFAULT_STORE } = await import('../../../testkit/world-stores.ts')
+  const { DEFAULT_STORE } = await import('../../../testkit/options/world-stores.ts')
   const { readToml } = await import('../../../testkit/remote/script.ts')
   return listening(`--smtp ${smtp}`, () =>
     lab.create({

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Random } from '../../../system/random.ts'
 import type { CertificateTerms, MadeCertificate } from '../../../testkit/remote/certificate-maker.ts'
-import type { RemotePort } from '../../../testkit/remote-ports.ts'
+import type { RemotePort } from '../../../testkit/scripted/remote-ports.ts'
 
 export interface SinkFilesDeps {
   /** Source of the seed, which cannot be predicted. */

@@ -3,11 +3,11 @@
  * to paste. Secrets are in the files only.
  */
 import { generateKeyPairSync } from 'node:crypto'
-import type { AuthorityOptions } from '../../../testkit/authority-options.ts'
+import type { AuthorityOptions } from '../../../testkit/options/authority-options.ts'
 import type { AuthorityProvider } from '../../../testkit/oauth/authority-settings.ts'
 import { placeText } from '../../../config/values/endpoints.ts'
-import type { RemotePort } from '../../../testkit/remote-ports.ts'
-import type { SinkAuthority, SinkPlaces } from '../../../testkit/sink.ts'
+import type { RemotePort } from '../../../testkit/scripted/remote-ports.ts'
+import type { SinkAuthority, SinkPlaces } from '../../../testkit/scripted/sink.ts'
 import { SinkFiles, type SinkFilesDeps } from './sink-files.ts'
 
 interface SinkOauthOptions {

@@ -2,7 +2,7 @@
 import { createSecureContext } from 'node:tls'
 import { errorMessage } from '../../../system/caught-error.ts'
 import type { HostIdentity } from '../../../testkit/remote/policy-host.ts'
-import type { RemotePort } from '../../../testkit/remote-ports.ts'
+import type { RemotePort } from '../../../testkit/scripted/remote-ports.ts'
 import { CommandError, EX } from '../../shell/exit.ts'
 import { readTextFile } from '../simulate/simulate-options.ts'
 import { SinkFiles, type SinkFilesDeps } from './sink-files.ts'

@@ -2,8 +2,8 @@
 import { setTimeout as realTime } from 'node:timers/promises'
 import { createTransport } from 'nodemailer'
 import { expect, test, vi } from 'vitest'
-import { createWorld } from '../../src/testkit/index.ts'
-import type { World } from '../../src/testkit/world.ts'
+import { createWorld } from '../../../src/testkit/index.ts'
+import type { World } from '../../../src/testkit/world.ts'
 
 const send = (world: World, to = 'ann@there.example') =>
   createTransport(world.transport()).sendMail({ from: 'app@us.example', to, text: 'hi' })

@@ -1,7 +1,7 @@
 /** Timeline of a recipient as text. Pure. */
-import { SECOND } from '../system/clock.ts'
+import { SECOND } from '../../system/clock.ts'
 import type { Entry } from './recipient-log.ts'
-import { sinceText } from './time.ts'
+import { sinceText } from '../options/time.ts'
 
 /** One line per event, oldest first. Times are relative to the acceptance of the message. */
 export function timelineOf(entries: readonly Entry[]): readonly string[] {

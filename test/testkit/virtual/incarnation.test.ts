@@ -1,9 +1,9 @@
 /** A relay that is killed while it starts reads nothing any more, and an error of its last read, such as a closed file, is dropped. */
 import { expect, test } from 'vitest'
-import { openInlineStore } from '../../src/store/sqlite/clients/inline-store.ts'
-import { Incarnation } from '../../src/testkit/incarnation.ts'
-import { MemoryNet } from '../../src/testkit/virtual/memory-net.ts'
-import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
+import { openInlineStore } from '../../../src/store/sqlite/clients/inline-store.ts'
+import { Incarnation } from '../../../src/testkit/virtual/incarnation.ts'
+import { MemoryNet } from '../../../src/testkit/virtual/memory-net.ts'
+import { VirtualClock } from '../../../src/testkit/virtual/virtual-clock.ts'
 
 test('calls of a reader, and of its records, end with the incarnation', async () => {
   const { store, reader } = await openInlineStore({ memory: true })

@@ -1,8 +1,8 @@
 /** TLS and logins at the SMTP port of a world. */
-import type { RelayConfig } from '../config/relay-config.ts'
-import type { ServerSecrets } from '../smtpd/server.ts'
-import { shown } from '../system/shown-value.ts'
-import { relayIdentity } from './remote/world-certificates.ts'
+import type { RelayConfig } from '../../config/relay-config.ts'
+import type { ServerSecrets } from '../../smtpd/server.ts'
+import { shown } from '../../system/shown-value.ts'
+import { relayIdentity } from '../remote/world-certificates.ts'
 import type { WorldOptions } from './world-options.ts'
 
 export const SERVER_TLS = ['none', 'starttls'] as const

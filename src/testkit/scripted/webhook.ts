@@ -1,14 +1,14 @@
 /** A scripted receiver of webhooks, for tests of an application that handles bounces and delays. */
-import { ANY_EVENT, type EventFilter } from '../events/event-filter.ts'
-import { ALL_EVENTS, settingsOf } from '../outbox/configured-subscriptions.ts'
-import type { SubscriptionSettings } from '../store/outbox/subscription.ts'
-import type { TargetAnswer } from '../subscriptions/answer-decision.ts'
-import { eventRequest, type EventRequest } from '../subscriptions/event-request.ts'
-import type { Consignment } from '../subscriptions/target.ts'
-import type { MachineClock, Duration, WallTime } from '../system/clock.ts'
-import { shown } from '../system/shown-value.ts'
-import { toDuration, type Time } from './time.ts'
-import type { OutsideCalls } from './virtual/outside-calls.ts'
+import { ANY_EVENT, type EventFilter } from '../../events/event-filter.ts'
+import { ALL_EVENTS, settingsOf } from '../../outbox/configured-subscriptions.ts'
+import type { SubscriptionSettings } from '../../store/outbox/subscription.ts'
+import type { TargetAnswer } from '../../subscriptions/answer-decision.ts'
+import { eventRequest, type EventRequest } from '../../subscriptions/event-request.ts'
+import type { Consignment } from '../../subscriptions/target.ts'
+import type { MachineClock, Duration, WallTime } from '../../system/clock.ts'
+import { shown } from '../../system/shown-value.ts'
+import { toDuration, type Time } from '../options/time.ts'
+import type { OutsideCalls } from '../virtual/outside-calls.ts'
 
 /** A request as the receiver got it. */
 export interface WebhookRequest {

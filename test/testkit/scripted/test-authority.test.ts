@@ -1,6 +1,6 @@
 /** The authorization server of a world, and the mail servers that take its tokens. */
 import { describe, expect, test } from 'vitest'
-import { askAuthority, type AuthorityReply } from '../../src/oauth/authority.ts'
+import { askAuthority, type AuthorityReply } from '../../../src/oauth/authority.ts'
 import {
   createWorld,
   WORLD_CA,
@@ -8,8 +8,8 @@ import {
   type AuthorityOptions,
   type ProtectionOptions,
   type World,
-} from '../../src/testkit/index.ts'
-import { oauthbearer, TlsClient, xoauth2 } from '../support/tls-client.ts'
+} from '../../../src/testkit/index.ts'
+import { oauthbearer, TlsClient, xoauth2 } from '../../support/tls-client.ts'
 
 const HOP = 'smtp.office365.com'
 const USER = 'app@contoso.example'

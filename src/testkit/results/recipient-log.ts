@@ -2,12 +2,12 @@
  * Record of each recipient, built from the events of the queue: acceptance, attempts, outcome, operations, and the notices to the
  * sender.
  */
-import type { AttemptResult } from '../delivery/delivery-agent.ts'
-import { SECOND, type Duration, type QueueTime } from '../system/clock.ts'
-import type { DeliveryStatus, Stage } from '../mail/smtp-reply.ts'
-import type { TlsFacts } from '../mail/tls-facts.ts'
-import { queueIdOf, recipientId, type Message, type RecipientId } from '../mail/message.ts'
-import { onEvents, type EventOf } from '../telemetry/events.ts'
+import type { AttemptResult } from '../../delivery/delivery-agent.ts'
+import { SECOND, type Duration, type QueueTime } from '../../system/clock.ts'
+import type { DeliveryStatus, Stage } from '../../mail/smtp-reply.ts'
+import type { TlsFacts } from '../../mail/tls-facts.ts'
+import { queueIdOf, recipientId, type Message, type RecipientId } from '../../mail/message.ts'
+import { onEvents, type EventOf } from '../../telemetry/events.ts'
 
 /** One attempt for one recipient. An expiry between two attempts is an entry with outcome `expired` and stage `queue`. */
 export interface Attempt {

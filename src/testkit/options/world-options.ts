@@ -1,17 +1,17 @@
 /** Options of a world, and the opening of its queue. */
 import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DeliveryAgent } from '../delivery/delivery-agent.ts'
-import type { RelayConfig } from '../config/relay-config.ts'
-import type { Clock, WallTime } from '../system/clock.ts'
-import { emptyQueue, type MemoryQueue } from '../store/memory/queue-state.ts'
-import { openMemoryStore } from '../store/memory/memory-store.ts'
-import type { QueueReader } from '../store/queue-reader.ts'
-import { openInlineStore } from '../store/sqlite/open-store.ts'
-import type { QueueStore } from '../store/queue-store.ts'
-import type { Incarnation } from './incarnation.ts'
+import type { DeliveryAgent } from '../../delivery/delivery-agent.ts'
+import type { RelayConfig } from '../../config/relay-config.ts'
+import type { Clock, WallTime } from '../../system/clock.ts'
+import { emptyQueue, type MemoryQueue } from '../../store/memory/queue-state.ts'
+import { openMemoryStore } from '../../store/memory/memory-store.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
+import { openInlineStore } from '../../store/sqlite/open-store.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
+import type { Incarnation } from '../virtual/incarnation.ts'
 
-export type { RelayConfig as WorldConfig } from '../config/relay-config.ts'
+export type { RelayConfig as WorldConfig } from '../../config/relay-config.ts'
 
 /** Options of `createWorld`; all are optional. */
 export interface WorldOptions {

@@ -1,10 +1,10 @@
 /** Checks of the arguments of the test kit. A mistake throws a TypeError with the valid form, before the world changes. */
 import { WORLD_STORES } from './world-stores.ts'
-import { nearest } from '../config/values/problem.ts'
-import { EVENT_TYPES } from '../events/event-types.ts'
-import { selectedTypes } from '../events/event-filter.ts'
-import { OPERATIONS, type OperationName } from '../queue/operation-request.ts'
-import { shown } from '../system/shown-value.ts'
+import { nearest } from '../../config/values/problem.ts'
+import { EVENT_TYPES } from '../../events/event-types.ts'
+import { selectedTypes } from '../../events/event-filter.ts'
+import { OPERATIONS, type OperationName } from '../../queue/operation-request.ts'
+import { shown } from '../../system/shown-value.ts'
 
 /** Throws for a value that is no object with members. */
 export function requireObject(what: string, value: unknown): void {

@@ -3,10 +3,10 @@
  * `expect(world.recipient('ann@example.net')).toHaveBounced({ status: '5.1.1' })`. The message of a failing matcher contains the
  * timeline of the recipient, and the seed of its world.
  */
-import { nearest } from '../config/values/problem.ts'
-import { SECOND } from '../system/clock.ts'
+import { nearest } from '../../config/values/problem.ts'
+import { SECOND } from '../../system/clock.ts'
 import { Recipient } from './recipient.ts'
-import { toDuration, type Time } from './time.ts'
+import { toDuration, type Time } from '../options/time.ts'
 
 /** Result of a matcher, in the form that vitest and jest expect. */
 export interface MatcherResult {

@@ -1,8 +1,8 @@
 /** Times and sizes in the test kit: sizes as in a configuration, and times: text as in a configuration (`'5m'`, `'2d'`), or a number of seconds. */
-import * as is from '../config/values/values.ts'
-import { parseDuration } from '../system/duration.ts'
-import { shown } from '../system/shown-value.ts'
-import { DAY, SECOND, type Duration } from '../system/clock.ts'
+import * as is from '../../config/values/values.ts'
+import { parseDuration } from '../../system/duration.ts'
+import { shown } from '../../system/shown-value.ts'
+import { DAY, SECOND, type Duration } from '../../system/clock.ts'
 
 /** A span of time: `'300ms'`, `'5m'`, `'36h'`, `'2d'`, or a number of seconds. At most ten years, so that milliseconds are noticed. */
 export type Time = string | number

@@ -1,6 +1,6 @@
 import { createTransport } from 'nodemailer'
 import { beforeAll, afterAll, expect, test } from 'vitest'
-import { createWorld, matchers, type DeferdMatchers, type World } from '../../src/testkit/index.ts'
+import { createWorld, matchers, type DeferdMatchers, type World } from '../../../src/testkit/index.ts'
 
 declare module 'vitest' {
   // oxlint-disable-next-line no-unused-vars -- merged with vitest's own, which has these parameters

@@ -1,12 +1,12 @@
 /** Append-only record of all events of a world. Its hash identifies a run. */
-import type { WallView } from '../system/wall-view.ts'
+import type { WallView } from '../../system/wall-view.ts'
 import { createHash } from 'node:crypto'
-import type { TypedEvent } from '../events/event-types.ts'
-import { typedEvents } from '../outbox/event-data.ts'
-import { inSeconds } from './time.ts'
-import type { Duration } from '../system/clock.ts'
-import type { QueueEvent } from '../telemetry/events.ts'
-import type { RemoteEvent } from './remote/remote-events.ts'
+import type { TypedEvent } from '../../events/event-types.ts'
+import { typedEvents } from '../../outbox/event-data.ts'
+import { inSeconds } from '../options/time.ts'
+import type { Duration } from '../../system/clock.ts'
+import type { QueueEvent } from '../../telemetry/events.ts'
+import type { RemoteEvent } from '../remote/remote-events.ts'
 
 /** One event; `at` is in seconds since the start of the world. */
 export type HistoryEvent =

@@ -1,6 +1,6 @@
 /** Entries that a world puts on the suppression list. */
-import { suppressedAddress, suppressionScope } from '../suppression/import-lines.ts'
-import type { RequestedSuppression } from '../suppression/suppression-changes.ts'
+import { suppressedAddress, suppressionScope } from '../../suppression/import-lines.ts'
+import type { RequestedSuppression } from '../../suppression/suppression-changes.ts'
 import { toDuration, type Time } from './time.ts'
 
 /** Options of `world.suppress`. */

@@ -1,8 +1,8 @@
 /** Limits of the simulation: settings that a world cannot simulate are refused when they are given. docs/testkit.md lists the rest. */
-import { configFrom, type LoadedConfig } from '../config/load.ts'
-import { NODE_OPTIONS } from '../config/options/node-options.ts'
-import type { RelayConfig } from '../config/relay-config.ts'
-import { ConfigError, type Problem } from '../config/values/problem.ts'
+import { configFrom, type LoadedConfig } from '../../config/load.ts'
+import { NODE_OPTIONS } from '../../config/options/node-options.ts'
+import type { RelayConfig } from '../../config/relay-config.ts'
+import { ConfigError, type Problem } from '../../config/values/problem.ts'
 import { requireKnownOptions } from './argument-checks.ts'
 import { WORLD_OPTIONS } from './world-options.ts'
 

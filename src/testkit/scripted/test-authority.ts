@@ -3,8 +3,8 @@
  * mail only after a login with one of its tokens. A world makes it with `world.authority`, `deferd sink --oauth` on a real port.
  */
 import type { Socket } from 'node:net'
-import { sleep, type MachineClock, type Duration, type WallTime } from '../system/clock.ts'
-import { requireDomain, requireFunction, requireKnownOptions } from './argument-checks.ts'
+import { sleep, type MachineClock, type Duration, type WallTime } from '../../system/clock.ts'
+import { requireDomain, requireFunction, requireKnownOptions } from '../options/argument-checks.ts'
 import {
   authoritySettings,
   guardSettings,
@@ -12,17 +12,17 @@ import {
   type AuthorityFailures,
   type AuthorityOptions,
   type ProtectionOptions,
-} from './authority-options.ts'
-import { AuthorityEngine, type AnsweredRequest, type ScriptedRequest } from './oauth/authority-engine.ts'
-import type { HttpRequest } from './oauth/http-messages.ts'
-import { AuthorityRules, type AuthorityFailure, type AuthorityRule } from './oauth/authority-rule.ts'
-import { pathsOf, type AuthoritySettings } from './oauth/authority-settings.ts'
-import type { DeviceLogin } from './oauth/device-logins.ts'
-import { SubmissionGuard } from './oauth/submission-guard.ts'
-import { serveWeb, type HostIdentity, type PolicyAnswer } from './remote/policy-host.ts'
-import type { RemoteEvent } from './remote/remote-events.ts'
-import { toDuration, type Time } from './time.ts'
-import type { OutsideResult } from './virtual/outside-calls.ts'
+} from '../options/authority-options.ts'
+import { AuthorityEngine, type AnsweredRequest, type ScriptedRequest } from '../oauth/authority-engine.ts'
+import type { HttpRequest } from '../oauth/http-messages.ts'
+import { AuthorityRules, type AuthorityFailure, type AuthorityRule } from '../oauth/authority-rule.ts'
+import { pathsOf, type AuthoritySettings } from '../oauth/authority-settings.ts'
+import type { DeviceLogin } from '../oauth/device-logins.ts'
+import { SubmissionGuard } from '../oauth/submission-guard.ts'
+import { serveWeb, type HostIdentity, type PolicyAnswer } from '../remote/policy-host.ts'
+import type { RemoteEvent } from '../remote/remote-events.ts'
+import { toDuration, type Time } from '../options/time.ts'
+import type { OutsideResult } from '../virtual/outside-calls.ts'
 
 /** A request that the authority answered. */
 export interface AuthorityRequest extends AnsweredRequest {

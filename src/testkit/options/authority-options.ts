@@ -1,9 +1,9 @@
 /** Options of a simulated authorization server, and of the servers that take its tokens. Mistakes throw a TypeError with the valid form. */
 import { createPublicKey, X509Certificate } from 'node:crypto'
-import { errorMessage } from '../system/caught-error.ts'
-import { shown } from '../system/shown-value.ts'
+import { errorMessage } from '../../system/caught-error.ts'
+import { shown } from '../../system/shown-value.ts'
 import { requireDomain, requireKnownOptions, requireObject } from './argument-checks.ts'
-import { FAILURE_NAMES, type AuthorityFailure } from './oauth/authority-rule.ts'
+import { FAILURE_NAMES, type AuthorityFailure } from '../oauth/authority-rule.ts'
 import {
   PROVIDERS,
   type AuthorityClient,
@@ -11,9 +11,9 @@ import {
   type AuthoritySettings,
   type PreviousLogin,
   type Rotation,
-} from './oauth/authority-settings.ts'
-import type { ScriptedRequest } from './oauth/authority-engine.ts'
-import type { GuardedMailbox, GuardSettings } from './oauth/submission-guard.ts'
+} from '../oauth/authority-settings.ts'
+import type { ScriptedRequest } from '../oauth/authority-engine.ts'
+import type { GuardedMailbox, GuardSettings } from '../oauth/submission-guard.ts'
 import { toDuration, type Time } from './time.ts'
 
 /** Failures of requests, in their order (null: none), or a function that names the failure of a request. */

@@ -4,13 +4,13 @@
  * and its unfinished work has no further effect.
  */
 import type { Socket } from 'node:net'
-import type { Listener, Net } from '../system/net.ts'
-import type { Duration, MachineClock, Timer, WallTime } from '../system/clock.ts'
-import { QueueClock } from '../system/queue-clock.ts'
-import type { QueueReader } from '../store/queue-reader.ts'
-import type { QueueStore } from '../store/queue-store.ts'
-import { intercepted } from '../store/methods.ts'
-import { Events, type Listen } from '../telemetry/events.ts'
+import type { Listener, Net } from '../../system/net.ts'
+import type { Duration, MachineClock, Timer, WallTime } from '../../system/clock.ts'
+import { QueueClock } from '../../system/queue-clock.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
+import type { QueueStore } from '../../store/queue-store.ts'
+import { intercepted } from '../../store/methods.ts'
+import { Events, type Listen } from '../../telemetry/events.ts'
 
 export interface IncarnationDeps {
   readonly clock: MachineClock

@@ -1,7 +1,7 @@
 /** The disk of a world, and the settings that a world refuses because it does not simulate them. */
 import { createTransport } from 'nodemailer'
 import { expect, test } from 'vitest'
-import { createWorld, type World, type WorldOptions } from '../../src/testkit/index.ts'
+import { createWorld, type World, type WorldOptions } from '../../../src/testkit/index.ts'
 
 const send = (world: World) => createTransport(world.transport()).sendMail({ from: 'app@us.example', to: 'ann@far.example', text: 'hi' })
 

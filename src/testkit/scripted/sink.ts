@@ -2,19 +2,19 @@
  * Serves the remote network on real ports, for any SMTP client. Prints each event as a JSON object, and counts the events for a
  * summary.
  */
-import { placeText } from '../config/values/endpoints.ts'
-import type { Endpoint, Net } from '../system/net.ts'
-import type { MachineClock, WallTime } from '../system/clock.ts'
-import { isoInstant } from '../mail/mail-date.ts'
-import type { Random } from '../system/random.ts'
+import { placeText } from '../../config/values/endpoints.ts'
+import type { Endpoint, Net } from '../../system/net.ts'
+import type { MachineClock, WallTime } from '../../system/clock.ts'
+import { isoInstant } from '../../mail/mail-date.ts'
+import type { Random } from '../../system/random.ts'
 import { Authority } from './test-authority.ts'
-import type { AuthorityOptions } from './authority-options.ts'
-import type { HostIdentity } from './remote/policy-host.ts'
-import type { RemoteEvent } from './remote/remote-events.ts'
-import { RemoteNetwork } from './remote/remote-network.ts'
+import type { AuthorityOptions } from '../options/authority-options.ts'
+import type { HostIdentity } from '../remote/policy-host.ts'
+import type { RemoteEvent } from '../remote/remote-events.ts'
+import { RemoteNetwork } from '../remote/remote-network.ts'
 import { RemotePorts, type RemotePort } from './remote-ports.ts'
-import type { AcceptedLogins } from './remote/server-login.ts'
-import type { Script } from './remote/rule.ts'
+import type { AcceptedLogins } from '../remote/server-login.ts'
+import type { Script } from '../remote/rule.ts'
 
 /** An event with its time, and the seconds since the start. */
 export type SinkEvent = RemoteEvent & { readonly time: string; readonly after: number }

@@ -1,8 +1,8 @@
 /** Real ports at which the hosts of a remote network listen, for relays in other processes. */
 import type { Socket } from 'node:net'
-import type { Endpoint, Listener, Net } from '../system/net.ts'
-import type { WebHost } from './remote/policy-host.ts'
-import type { RemoteNetwork } from './remote/remote-network.ts'
+import type { Endpoint, Listener, Net } from '../../system/net.ts'
+import type { WebHost } from '../remote/policy-host.ts'
+import type { RemoteNetwork } from '../remote/remote-network.ts'
 
 export interface RemotePort {
   readonly at: Endpoint

@@ -1,14 +1,14 @@
 /** A remote mailbox: every message that a server kept for an address, whether or not the server acknowledged it. */
-import { parseNotice, type ParsedNotice } from '../bounce/dsn-parser.ts'
-import { recordName } from '../dkim/key-record.ts'
-import type { DkimKeys } from '../dkim/keys.ts'
-import { timeOfSignature } from '../dkim/signer.ts'
-import { readSignatures, signatureProblem } from '../dkim/verifier.ts'
-import { fieldsOf } from '../mail/headers.ts'
-import type { WallTime } from '../system/clock.ts'
-import { BEGINNING } from './virtual/virtual-clock.ts'
-import type { ReceivedMail } from './remote/remote-events.ts'
-import { inSeconds } from './time.ts'
+import { parseNotice, type ParsedNotice } from '../../bounce/dsn-parser.ts'
+import { recordName } from '../../dkim/key-record.ts'
+import type { DkimKeys } from '../../dkim/keys.ts'
+import { timeOfSignature } from '../../dkim/signer.ts'
+import { readSignatures, signatureProblem } from '../../dkim/verifier.ts'
+import { fieldsOf } from '../../mail/headers.ts'
+import type { WallTime } from '../../system/clock.ts'
+import { BEGINNING } from '../virtual/virtual-clock.ts'
+import type { ReceivedMail } from '../remote/remote-events.ts'
+import { inSeconds } from '../options/time.ts'
 
 /** A DKIM signature of a message, verified with the keys of the world's `dkim` tables. */
 export interface MailSignature {

@@ -1,5 +1,5 @@
 /** Mail that the remote servers of a world kept, in the order of its arrival. */
-import type { ReceivedMail } from './remote/remote-events.ts'
+import type { ReceivedMail } from '../remote/remote-events.ts'
 
 export class ReceivedMails {
   readonly #all: ReceivedMail[] = []

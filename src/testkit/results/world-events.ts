@@ -1,10 +1,10 @@
 /** Events of a world as programs get them. */
-import type { EventFilter } from '../events/event-filter.ts'
-import type { TypedEvent } from '../events/event-types.ts'
-import { dataOf } from '../events/event-values.ts'
-import type { QueueReader } from '../store/queue-reader.ts'
-import { inSeconds } from './time.ts'
-import { BEGINNING } from './virtual/virtual-clock.ts'
+import type { EventFilter } from '../../events/event-filter.ts'
+import type { TypedEvent } from '../../events/event-types.ts'
+import { dataOf } from '../../events/event-values.ts'
+import type { QueueReader } from '../../store/queue-reader.ts'
+import { inSeconds } from '../options/time.ts'
+import { BEGINNING } from '../virtual/virtual-clock.ts'
 
 /** An event with its number, which is the order of the commits, and its time in seconds since the start of the world. */
 export type WorldEvent = TypedEvent & { readonly seq: number; readonly at: number }

@@ -2,18 +2,18 @@
  * A remote domain whose failures are scripted by methods. Each method adds one rule of the script language (docs/faults.md), and
  * the newest matching rule is applied. Times are `'5m'` or seconds.
  */
-import { ConfigError } from '../config/values/problem.ts'
-import type { Duration } from '../system/clock.ts'
-import { shown } from '../system/shown-value.ts'
-import type { RuleText } from './remote/rule-keys.ts'
-import { readRule } from './remote/rule-reader.ts'
-import type { StsFailure, StsMode } from './remote/published-policies.ts'
-import type { RemoteNetwork } from './remote/remote-network.ts'
-import type { DnsFault, Rule } from './remote/rule.ts'
-import { readPolicy } from './remote/server-tables.ts'
-import { CERTIFICATES, tlsaRecord, type HostCertificate } from './remote/world-certificates.ts'
-import { requireDomain, requireKnownOptions, requireObject, requireRecipient, requireReply } from './argument-checks.ts'
-import { toDuration, toText, type Time } from './time.ts'
+import { ConfigError } from '../../config/values/problem.ts'
+import type { Duration } from '../../system/clock.ts'
+import { shown } from '../../system/shown-value.ts'
+import type { RuleText } from '../remote/rule-keys.ts'
+import { readRule } from '../remote/rule-reader.ts'
+import type { StsFailure, StsMode } from '../remote/published-policies.ts'
+import type { RemoteNetwork } from '../remote/remote-network.ts'
+import type { DnsFault, Rule } from '../remote/rule.ts'
+import { readPolicy } from '../remote/server-tables.ts'
+import { CERTIFICATES, tlsaRecord, type HostCertificate } from '../remote/world-certificates.ts'
+import { requireDomain, requireKnownOptions, requireObject, requireRecipient, requireReply } from '../options/argument-checks.ts'
+import { toDuration, toText, type Time } from '../options/time.ts'
 
 export interface RemoteDomainDeps {
   readonly remote: Pick<RemoteNetwork, 'addRules' | 'removeRules' | 'setZone' | 'offerTls' | 'sign' | 'publishPolicy'>
