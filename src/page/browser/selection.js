@@ -32,9 +32,16 @@ function addBox() {
   heading.append(box)
 }
 
+/** @param {Event} event */
+function onChange({ target }) {
+  showChoice()
+  // The verbs, which have appeared, may be before the row.
+  if (target instanceof HTMLInputElement && target.name === 'id') target.closest('tr')?.scrollIntoView({ block: 'nearest' })
+}
+
 export function startSelection() {
   if (boxes().length === 0) return
   addBox()
-  document.addEventListener('change', showChoice)
+  document.addEventListener('change', onChange)
   showChoice()
 }

@@ -1,0 +1,85 @@
+/** Layouts of single screens in Chromium, from their markup and without scripts. */
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { configFrom } from '../../src/config/load.ts'
+import { FILES_FOLDER } from '../../src/page/static-files.ts'
+import { MINUTE } from '../../src/system/clock.ts'
+import { ApiWorld } from '../support/api-world.ts'
+import { launchBrowser, noBrowser } from '../support/browser.ts'
+import { layoutFaults } from '../support/layout-faults.ts'
+import { PageScreens } from '../support/page-screens.ts'
+
+const PROVIDER = 'mailboxes-of-many-consumer-domains'
+const TABLES = {
+  provider: { [PROVIDER]: { mx: ['.provider.example'] } },
+  schedule: {
+    nightly: { at: '30 2 * * *', do: 'flush', destinations: '*.example' },
+    weekly: { at: '30 2 * * 0', do: 'flush', destinations: '*.example' },
+  },
+}
+
+describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a browser (skipped: ${noBrowser})`, () => {
+  let world: ApiWorld
+  let browser: Browser
+  beforeAll(async () => {
+    world = await ApiWorld.open('memory', configFrom(TABLES, 'relay.example'), TABLES, { providerOf: () => PROVIDER })
+    await world.fill(12)
+    await world.queue.advance(MINUTE)
+    await world.api.post(`/providers/${PROVIDER}/suspend`, {}, { as: 'admin' })
+    await world.api.post('/schedules/nightly/run', {}, { as: 'admin' })
+    await world.queue.advance(MINUTE)
+    browser = await launchBrowser()
+  })
+  afterAll(async () => {
+    await browser.close()
+    await world.close()
+  })
+
+  async function shown(path: string, width: number): Promise<Page> {
+    const screens = new PageScreens(world)
+    const page = await browser.newPage({ viewport: { width, height: 900 }, javaScriptEnabled: false })
+    const style = `<style>${await screens.text(`${FILES_FOLDER}/page.css`)}</style>`
+    const markup = await screens.text(path)
+    await page.setContent(markup.replaceAll(/<link [^>]*>/g, '').replace('</head>', `${style}</head>`))
+    return page
+  }
+
+  test.each([768, 1440])('at %i pixels, the operations are behind the last row until a message is chosen, then in view', async (width) => {
+    const page = await shown('messages', width)
+    const bottomOf = async (selector: string): Promise<number> => {
+      const box = await page.locator(selector).last().boundingBox()
+      return (box?.y ?? 0) + (box?.height ?? 0)
+    }
+    const bar = page.locator('.actions[role=group]')
+    const top = async (): Promise<number> => (await bar.boundingBox())?.y ?? 0
+    expect(await bottomOf('tbody tr')).toBeGreaterThan(900)
+    expect(await top()).toBeGreaterThanOrEqual((await bottomOf('tbody tr')) - 2)
+    const inView = () => bottomOf('.actions[role=group]').then(Math.round)
+    await page.locator('input[name=id]').first().check()
+    expect(await inView()).toBe(900)
+    await page.locator('input[name=id]').first().uncheck()
+    expect(await top()).toBeGreaterThan(900)
+    await page.close()
+  })
+
+  test('at 768 pixels, the result of a run has its name, since it stands below that of the run', async () => {
+    const page = await shown('', 768)
+    expect(await layoutFaults(page)).toEqual([])
+    const names = `[...document.querySelectorAll('.schedules td.reply')].map((cell) => {
+      const { content, flexShrink } = getComputedStyle(cell, '::before')
+      return cell.checkVisibility() ? [content.replaceAll('"', '') + cell.textContent.trim(), flexShrink] : null
+    })`
+    expect(await page.evaluate<unknown>(names)).toEqual([['Result:flush', '0'], null])
+    await page.close()
+  })
+
+  test('on a phone, a button with a long name is no wider than the window', async () => {
+    const [destination = ''] = (await world.api.get('/destinations')).json.destinations.map(
+      (one: { destination: string }) => one.destination,
+    )
+    const page = await shown(`destinations/${destination}`, 375)
+    expect(await page.getByText(`Resume ${PROVIDER}…`).count()).toBe(1)
+    expect(await layoutFaults(page)).toEqual([])
+    await page.close()
+  })
+})
