@@ -5,7 +5,7 @@ import { actorOf } from '../http/requests/requester.ts'
 import { formBody } from '../http/request-body.ts'
 import { route, type Route } from '../http/route-table.ts'
 import { deliverability } from '../queries/domains/deliverability.ts'
-import { domainQuestion, keptCheck, orderCheck } from '../queries/domains/kept-checks.ts'
+import { domainQuestion, keptCheck, keptChecks, orderCheck } from '../queries/domains/kept-checks.ts'
 import { queryText } from './markup/links.ts'
 import { FORM_LIMIT, orUndefined, requesterOf, screenAnswer, screenRoute, text, type PageDeps } from './page-view.ts'
 import { deliverabilityScreen } from './screens/system/deliverability-screen.ts'
@@ -26,7 +26,8 @@ const readRoutes = (deps: PageDeps): readonly Route[] => [
     const written = request.parameters['domain'] ?? ''
     const { domain, from } = domainQuestion(deps.view, { domain: written, from: orUndefined(text(request.query, 'from')) ?? written })
     const check = (await keptCheck(deps.view, { domain, from })) ?? null
-    return screenAnswer(view, domainReportScreen(view, { domain, from, check }))
+    const others = (await keptChecks(deps.view)).filter((one) => one.domain === domain && one.sender_domain !== from)
+    return screenAnswer(view, domainReportScreen(view, { domain, from, check, others }))
   }),
 ]
 

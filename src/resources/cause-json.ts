@@ -10,7 +10,7 @@ import { count, failure, failureJson, textOrNull, time, timeOrNull, type Json } 
 const members = {
   kind: z
     .enum(['failed', 'untried', 'rare'])
-    .describe('`failed` has a cause; `untried` was not tried yet; `rare` is the sum of many rare causes'),
+    .describe('`failed` has a cause; `untried` was not tried yet, or its first attempt goes on; `rare` is the sum of many rare causes'),
   on_hold: z.boolean().describe('true for mail on hold, which is counted apart from mail that waits'),
   cause: textOrNull,
   recipients: count,
@@ -44,7 +44,7 @@ export function causeTitle({ kind, cause }: Pick<CauseJson, 'kind' | 'cause'>): 
     case 'failed':
       return shownCause(cause ?? '')
     case 'untried':
-      return 'not tried yet'
+      return 'not tried yet, or in the first attempt'
     case 'rare':
       return 'one of many rare causes'
   }

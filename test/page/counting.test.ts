@@ -148,7 +148,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
 
   for (const [path, notice, shown, javaScriptEnabled] of [
     ['', /The queue is being counted/, 'Where it waits', true],
-    ['destinations', /The queue is being counted/, 'Waiting', false],
+    ['destinations', /The queue is being counted/, 'Recipients', false],
     ['destinations/a.example.org', /causes are being counted/, 'Example', true],
   ] as const)
     test(`/${path} ${javaScriptEnabled ? 'with' : 'without'} scripts`, async () => {

@@ -40,7 +40,7 @@ test('a check is made by its order alone, and its report follows by itself', asy
   const list = wordsOf(await screens.text('deliverability'))
   expect(list).toContain('us.example and a.shop.example are not checked.')
   expect(list).toContain('s1 of shop.example, s2 of shop.example does not sign yet')
-  expect(wordsOf(await screens.text('deliverability/us.example'))).toContain('Not checked in the last 7 days.')
+  expect(wordsOf(await screens.text('deliverability/us.example'))).toContain('Not checked for mail of us.example in the last 7 days.')
   expect(await screens.text('domain-check')).toMatch(/name="domain"[^>]* required/s)
   const panel = await screens.text('domain-check?domain=US.example&from=us.example')
   expect(panel).toMatch(/<form method="post" action="\.\/domain-check">/)

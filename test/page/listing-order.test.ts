@@ -36,5 +36,5 @@ test('the number of waiting recipients stands beside a sentence that may be cut'
   )
   const markup = await new PageScreens(opened).text('')
   expect(markup).toMatch(/suspended by [^<]*: a — b, which is a long reason that a phone cuts<\/span>/)
-  expect(markup).toContain('<span class="figure">2 waiting</span>')
+  expect(markup).toContain('<span class="figure">2 recipients wait</span>')
 })

@@ -58,7 +58,7 @@ const NOW_STATES: readonly (readonly [ShownNow, string])[] = [
   [{ full: 'shop.example' }, 'The queue is empty.'],
   [
     { full: null, queues: { active: 2 } },
-    'New mail is refused, because the queue is at its limit. 2 recipients are in delivery; none is deferred.',
+    'New mail is refused, because the queue is at its limit. 2 recipients are in delivery or were not tried yet; none is deferred.',
   ],
   [{}, 'The queue is empty.'],
   [{ hour: { delivered: 27 } }, 'The queue is empty; 27 recipients got mail in the last hour.'],
@@ -70,9 +70,9 @@ const NOW_STATES: readonly (readonly [ShownNow, string])[] = [
     { queues: { hold: 3, scheduled: 5, corrupt: 1 } },
     'No mail waits for delivery; recipients: 3 on hold, 5 scheduled for later, 1 in unreadable mail.',
   ],
-  [{ queues: { active: 1 } }, '1 recipient is in delivery; none is deferred.'],
-  [{ queues: { incoming: 4, active: 8 } }, '12 recipients are in delivery; none is deferred.'],
-  [{ queues: { active: 8, hold: 2 } }, '8 recipients are in delivery; none is deferred.'],
+  [{ queues: { active: 1 } }, '1 recipient is in delivery or was not tried yet; none is deferred.'],
+  [{ queues: { incoming: 4, active: 8 } }, '12 recipients are in delivery or were not tried yet; none is deferred.'],
+  [{ queues: { active: 8, hold: 2 } }, '8 recipients are in delivery or were not tried yet; none is deferred.'],
   [{ queues: { deferred: 1 }, places: [place('a.example', 1)] }, '1 recipient waits. a.example has it.'],
   [{ queues: { deferred: 9 }, places: [place('a.example', 9)] }, '9 recipients wait. a.example has all of them.'],
   [
@@ -191,6 +191,10 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
     `3 recipients wait for 421 4.7.28 ${'unusual rate '.repeat(9).slice(0, 78)}…`,
   ],
   [{ waiting: 3, causes: [cause(null, 3)] }, '3 recipients wait. 3 were not tried yet.'],
+  [
+    { waiting: 3, in_flight: 2, causes: [cause(null, 3)] },
+    '3 recipients wait. 3 recipients are in their first attempt, or were not tried yet.',
+  ],
   [
     { waiting: 10, causes: [cause('450 4.2.1 busy', 9), cause(null, 1)] },
     '10 recipients wait: 90 % for 450 4.2.1 busy. 1 was not tried yet.',

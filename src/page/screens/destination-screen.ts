@@ -18,6 +18,7 @@ import { causeCell, causeTables } from './causes-screen.ts'
 import { destinationSentence } from './destination-sentence.ts'
 import { selectionLinks } from './selection-links.ts'
 import { stateCell } from './destinations-screen.ts'
+import { rulePart } from './providers-screen.ts'
 import type { SendersJson } from '../../resources/senders-json.ts'
 import { queryText } from '../markup/links.ts'
 import { sendersSection } from './senders-list.ts'
@@ -133,8 +134,9 @@ const providerSlots = ({ provider_in_flight: flight, provider_limit: limit }: De
 /** In pixels, without the labels. */
 const WINDOW_HEIGHT = 90
 
-/** The last changes of the window, and its limit. */
-function windowSection({ last_windows: windows, settings }: DestinationDetailsJson): Html | null {
+/** The last changes of the window until the present one, which begins anew after a time without deliveries, and its limit. */
+function windowSection({ last_windows: last, window: present, settings }: DestinationDetailsJson): Html | null {
+  const windows = present === null || last.at(-1) === present ? last : [...last, present]
   if (windows.length < 2) return null
   const limit = settings.values['destination_concurrency_limit']
   const plot = {
@@ -229,12 +231,9 @@ export function destinationScreen(view: View, { destination: one, causes, sender
             ${one.window === null ? '–' : html`<span data-live="window" data-form="count">${count(one.window)}</span>`} at once`,
         ],
         ['message rate', one.message_rate === null ? null : `at most ${count(Math.round(one.message_rate))} a minute`],
-        ['of them for a slot', one.slot_waiting === null || one.slot_waiting === 0 ? null : plural(one.slot_waiting, 'recipient')],
+        ['waiting for a slot', one.slot_waiting === null || one.slot_waiting === 0 ? null : plural(one.slot_waiting, 'recipient')],
         ['provider', one.provider === null ? null : providerPart(view, one, one.provider)],
-        ...one.provider_rules.map(
-          ({ rule, action, until, reply }) =>
-            [`rule ${rule}`, html`${action}, ends ${due(view, until)}: ${replyPart(reply)}`, 'wide' as const] as const,
-        ),
+        ...one.provider_rules.map((rule) => [`rule ${rule.rule}`, rulePart(view, rule), 'wide'] as const),
         ['next due', one.next_due_time === null || isClosed(one) ? null : due(view, one.next_due_time)],
         ['last reply', replyPart(one.last_reply), 'wide'],
         ['to do', one.hint, 'wide'],

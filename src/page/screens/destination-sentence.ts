@@ -43,11 +43,15 @@ function causesText(causes: readonly WaitingCause[], waiting: number): string {
   return named.map((one, i) => `${i === 0 ? ': ' : ''}${percentText(one.recipients / all)} for ${causeWords(one)}`).join(', ')
 }
 
-function untriedText(causes: readonly WaitingCause[]): string {
+/** The causes know no delivery that goes on: its recipients may be among those without an attempt. */
+function untriedText(causes: readonly WaitingCause[], { in_flight: flight }: DestinationState): string {
   const untried = causes
     .filter(({ kind, on_hold: isHeld }) => kind === 'untried' && !isHeld)
     .reduce((sum, { recipients }) => sum + recipients, 0)
-  return untried === 0 ? '' : ` ${grouped(untried)} ${untried === 1 ? 'was' : 'were'} not tried yet.`
+  if (untried === 0) return ''
+  const isOne = untried === 1
+  if (flight === 0) return ` ${grouped(untried)} ${isOne ? 'was' : 'were'} not tried yet.`
+  return ` ${plural(untried, 'recipient')} ${isOne ? 'is in its first attempt, or was' : 'are in their first attempt, or were'} not tried yet.`
 }
 
 /** When it goes on, unless the sentence about the state says so. */
@@ -62,5 +66,5 @@ export function destinationSentence(one: DestinationState, causes: readonly Wait
   if (all === 0) return idle(one)
   if (one.state === 'suspended')
     return `${waits(all)} until the destination is resumed${one.suspended_until === null ? '' : ` at ${clockText(at, one.suspended_until)}`}.`
-  return `${ended(`${waits(all)}${causesText(causes ?? [], all)}`)}${untriedText(causes ?? [])}${nextText(one, at)}`
+  return `${ended(`${waits(all)}${causesText(causes ?? [], all)}`)}${untriedText(causes ?? [], one)}${nextText(one, at)}`
 }

@@ -51,7 +51,7 @@ const columnsOf = (view: View, most: number): readonly Column<DestinationJson>[]
     cell: (one) => html`${stateCell(one)}${one.suspend_reason === null ? null : html` <span class="faint">${one.suspend_reason}</span>`}`,
   },
   {
-    heading: 'Waiting',
+    heading: 'Recipients',
     kind: 'number',
     cell: ({ waiting, destination, state, refuses_all: refuses }) =>
       html`<a href="${linkTo(view, 'messages', { destination })}">${count(waiting)}</a

@@ -32,12 +32,17 @@ export function queueStrip(view: View, now: NowJson | null): Html {
     ),
     ['trash', figure(({ trash }) => trash.messages), 'trash/messages'] as const,
   ]
-  return html`<ul class="queues">
-    ${entries.map(
-      ([name, value, path]) =>
-        html`<li${value === 0 || value === null ? html` class="none"` : null}><a href="${linkTo(view, 'messages', { queue: name })}"><span class="name">${marked(name)}</span> <span class="figure" data-live="${path}" data-form="count">${value === null ? '–' : count(value)}</span></a></li>`,
-    )}
-  </ul>`
+  const items = entries.map(
+    ([name, value, path]) =>
+      html`<li${value === 0 || value === null ? html` class="none"` : null}><a href="${linkTo(view, 'messages', { queue: name })}"><span class="name">${marked(name)}</span> <span class="figure" data-live="${path}" data-form="count">${value === null ? '–' : count(value)}</span></a></li>`,
+  )
+  return section(
+    'Queues',
+    html`<ul class="queues">
+      ${items}
+    </ul>`,
+    { aside: 'messages' },
+  )
 }
 
 /** `Deliveries 23/100: 20 connecting to 192.0.2.31`, as slotsText of src/presentation/delivery-slots.ts. */

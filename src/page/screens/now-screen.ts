@@ -10,7 +10,7 @@ import { hintPart, shapeOf, toneOf } from '../markup/marks.ts'
 import { longText, replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { nowTables } from './now-tables.ts'
-import { nowSentence } from './now-sentence.ts'
+import { nowSentence, waits } from './now-sentence.ts'
 import { howOld, queueStrip, flowFigures, type NowFacts } from './now-figures.ts'
 import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
 import { age, clockTime, count, distance, instantOf, messages, plural } from '../markup/times.ts'
@@ -35,7 +35,7 @@ function troubleItem(view: View, one: DestinationTroubleJson): Html {
     // The number has a place of its own, because the sentence may be cut.
     html`${longText(one.text.slice(0, -waitingText(one.waiting).length))}${more}${hintPart(one.hint)}`,
     isOne ? destinationLink(view, only) : linkTo(view, 'causes'),
-    html`<span class="figure">${count(one.waiting)} waiting</span> ${isOne ? reopening(view, only, one.kind) : null}`,
+    html`<span class="figure">${waits(one.waiting)}</span> ${isOne ? reopening(view, only, one.kind) : null}`,
   )
 }
 
@@ -161,7 +161,7 @@ const destinationColumns = (view: View, most: number): readonly Column<StatusDes
   },
   { heading: 'State', cell: stateCell },
   {
-    heading: 'Waiting',
+    heading: 'Recipients',
     kind: 'number',
     cell: (one) =>
       html`<a href="${linkTo(view, 'messages', { destination: one.destination })}" data-live="${livePath(one, 'waiting')}" data-form="count"

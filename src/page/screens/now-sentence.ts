@@ -89,7 +89,7 @@ function answerOf(now: NowState): string {
     return `The queue is empty${delivered === 0 ? '' : `; ${plural(delivered, 'recipient')} got mail in the last hour`}.`
   }
   if (recipientsIn(now, ['deferred']) === 0)
-    return `${plural(waiting, 'recipient')} ${waiting === 1 ? 'is' : 'are'} in delivery; none is deferred.`
+    return `${plural(waiting, 'recipient')} ${waiting === 1 ? 'is in delivery or was' : 'are in delivery or were'} not tried yet; none is deferred.`
   return trend(waiting, now) + place(waiting, now.largest_destinations)
 }
 

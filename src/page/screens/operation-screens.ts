@@ -25,7 +25,11 @@ interface Verb {
 }
 
 const TEXTS: Readonly<Record<OperationName, Verb>> = {
-  flush: { name: 'Flush', about: 'Each message becomes due now. Destinations that are dead are tried again.', past: 'made due' },
+  flush: {
+    name: 'Flush',
+    about: 'Each message becomes due now. Destinations that are dead are tried again; suspended ones get no mail until they are resumed.',
+    past: 'made due',
+  },
   hold: {
     name: 'Hold',
     about: 'Each message stays in the queue without attempts, and does not expire, until it is released.',

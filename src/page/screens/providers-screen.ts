@@ -9,9 +9,10 @@ import { facts, table, type Column } from '../markup/html-table.ts'
 import { linkTo, providerLink } from '../markup/links.ts'
 import { marked, toneOf } from '../markup/marks.ts'
 import { replyPart } from '../markup/reply.ts'
-import { count, due, plural } from '../markup/times.ts'
+import { count, countUpTo, due, plural } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { destinationTable } from './destinations-screen.ts'
+import { waits } from './now-sentence.ts'
 import { breakable, destinationPart } from '../markup/long-words.ts'
 
 const actionOf = (view: View, { provider, state }: ProviderJson, kind: string): Html | null => {
@@ -26,7 +27,8 @@ const endPart = (view: View, until: number | null): Part => (until === null ? 'u
 
 function destinationsPart(view: View, { destinations, largest_destinations: largest }: ProviderJson): Html {
   const names = largest.map((name) => destinationPart(view, name))
-  return html`${count(destinations)}${names.length === 0 ? null : html`<span class="faint">: ${joined(names)}${destinations > names.length ? '\u00a0…' : null}</span>`}`
+  return html`${count(destinations)}
+  known${names.length === 0 ? null : html`<span class="faint">: ${joined(names)}${destinations > names.length ? '\u00a0…' : null}</span>`}`
 }
 
 const columnsOf = (view: View, most: number): readonly Column<ProviderJson>[] => [
@@ -40,19 +42,23 @@ const columnsOf = (view: View, most: number): readonly Column<ProviderJson>[] =>
     cell: ({ state, suspended_by: by, suspended_until: until, suspend_reason: reason }) =>
       html`${marked(state)}${by === null ? null : html` <span class="faint">${endPart(view, until)}${reason === null ? null : `: ${reason}`}</span>`}`,
   },
-  { heading: 'Waiting', kind: 'number', cell: ({ waiting, state }) => html`${count(waiting)}${bar(waiting / most, toneOf(state))}` },
+  { heading: 'Recipients', kind: 'number', cell: ({ waiting, state }) => html`${count(waiting)}${bar(waiting / most, toneOf(state))}` },
   { heading: 'In flight', kind: 'number', cell: activeText },
   { heading: 'Rate', kind: 'number', cell: ({ message_rate: rate }) => (rate === null ? '–' : `${count(rate)}/min`) },
   { heading: 'Destinations', kind: 'parties', cell: (one) => destinationsPart(view, one) },
   { heading: 'Action', label: '', kind: 'actions', cell: (one) => actionOf(view, one, 'small') },
 ]
 
+/** The action of a reply rule with its end, and the reply that it answered. */
+export const rulePart = (view: View, { action, until, reply }: ProviderJson['rules'][number]): Html =>
+  html`${action}, ends ${due(view, until)}: ${replyPart(reply)}`
+
 /** Hidden while no reply rule applies. */
-const RULE_REPLY: Column<ProviderJson> = {
-  heading: 'Reply that a rule answered',
+const ruleColumn = (view: View): Column<ProviderJson> => ({
+  heading: 'Reply rules that apply',
   kind: 'reply',
-  cell: ({ rules }) => rules.map(({ rule, action, reply }) => replyPart(reply, { about: `rule ${rule}: ${action}` })),
-}
+  cell: ({ rules }) => rules.map((one) => html`<div>${one.rule}: ${rulePart(view, one)}</div>`),
+})
 
 const PATH = 'api/v1/providers'
 
@@ -67,7 +73,7 @@ export const providersScreen = (view: View, { providers }: ProvidersJson): Scree
     caption: 'Providers',
     columns: [
       ...columnsOf(view, Math.max(1, ...providers.map(({ waiting }) => waiting))),
-      ...(providers.some(({ rules }) => rules.length > 0) ? [RULE_REPLY] : []),
+      ...(providers.some(({ rules }) => rules.length > 0) ? [ruleColumn(view)] : []),
     ],
     rows: providers,
     kind: 'providers',
@@ -76,9 +82,17 @@ export const providersScreen = (view: View, { providers }: ProvidersJson): Scree
   ${asCommand(['provider', 'list'], { method: 'GET', path: PATH })}`,
 })
 
+/** `205 recipients wait for 3 of 6 known destinations.`; the destinations with mail are at least those that the resource names. */
+function waitingSentence({ waiting, destinations, waiting_destinations: named }: ProviderDetailsJson): string {
+  if (waiting === 0) return `No mail waits; it has ${plural(destinations, 'known destination')}.`
+  const isAtLeast = named.reduce((sum, one) => sum + one.waiting, 0) < waiting
+  const places = named.length === destinations ? '' : `${countUpTo(named.length, isAtLeast)} of `
+  return `${waits(waiting)} for ${places}${plural(destinations, 'known destination')}.`
+}
+
 /** The state in a sentence, with what may be done. */
 function sentenceOf(view: View, one: ProviderDetailsJson): Html {
-  const mail = `${plural(one.waiting, 'recipient')} ${one.waiting === 1 ? 'waits' : 'wait'} for ${plural(one.destinations, 'known destination')}.`
+  const mail = waitingSentence(one)
   switch (one.state) {
     case 'suspended':
       return answer(
@@ -108,10 +122,7 @@ export function providerScreen(view: View, { provider: one, destinations }: Show
     main: html`${heading(html`<span class="name">${one.provider}</span> ${marked(one.state)}`, 'Provider of mailboxes', actionOf(view, one, one.state === 'suspended' ? 'primary' : ''))}
       ${sentenceOf(view, one)}
       ${facts([
-        ...one.rules.map(
-          ({ rule, action, until, reply }) =>
-            [`rule ${rule}`, html`${replyPart(reply, { about: html`${action}, ends ${due(view, until)}` })}`, 'wide'] as const,
-        ),
+        ...one.rules.map((rule) => [`rule ${rule.rule}`, rulePart(view, rule), 'wide'] as const),
         [
           'waiting',
           html`<span data-live="waiting" data-form="count">${count(one.waiting)}</span> ${one.waiting === 1 ? 'recipient' : 'recipients'}`,

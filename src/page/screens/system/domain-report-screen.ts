@@ -1,6 +1,6 @@
 /** The last check of a domain for the mail of a domain of senders, and the question before a new one. */
-import type { DomainCheckJson, DomainReportJson } from '../../../resources/domains/domain-check-json.ts'
-import { html, type Html, type Part } from '../../../presentation/html.ts'
+import type { DomainCheckJson, DomainCheckSummaryJson, DomainReportJson } from '../../../resources/domains/domain-check-json.ts'
+import { html, joined, type Html, type Part } from '../../../presentation/html.ts'
 import { asCommand, type ApiCall } from '../../markup/command-lines.ts'
 import { field, hidden } from '../../markup/fields.ts'
 import { answer, buttonLink, heading, section, type Screen } from '../../markup/frame.ts'
@@ -43,6 +43,8 @@ export interface AskedCheck {
   readonly from: string
   /** Null when no check is kept. */
   readonly check: DomainCheckJson | null
+  /** Kept checks of the domain for the mail of other domains of senders. */
+  readonly others: readonly DomainCheckSummaryJson[]
 }
 
 const callOf = (domain: string, from: string): ApiCall => ({ method: 'POST', path: 'api/v1/domain-checks', body: { domain, from } })
@@ -73,7 +75,20 @@ function reportParts(view: View, { report, ordered_by: by, node }: DomainCheckJs
   )}`
 }
 
-export function domainReportScreen(view: View, { domain, from, check }: AskedCheck): Screen {
+/** The answer without a check for these senders. It names checks for others, which say as much about the servers of the domain. */
+function notChecked(view: View, { from, others }: AskedCheck): Html {
+  const links = others.map(
+    ({ domain, sender_domain: other, begin_time: begin }) =>
+      html`Checked ${distance(view, begin)} for <a href="${checkLink(view, domain, other)}">mail of ${other}</a>.`,
+  )
+  return answer(
+    `Not checked for mail of ${from} in the last 7 days. Only a check looks anything up.`,
+    links.length === 0 ? null : html`${joined(links, ' ')}`,
+  )
+}
+
+export function domainReportScreen(view: View, asked: AskedCheck): Screen {
+  const { domain, from, check } = asked
   const isRunning = check?.state === 'running'
   const state = checkState(check === null ? null : { state: check.state, verdict: check.report?.verdict ?? null })
   const path = `api/v1/domain-checks/${encodeURIComponent(domain)}?${new URLSearchParams({ from }).toString()}`
@@ -86,7 +101,7 @@ export function domainReportScreen(view: View, { domain, from, check }: AskedChe
         domain === from ? 'The domain as receivers of its mail see it, and as senders to it do' : `For mail of ${from}`,
         view.requester.mayOperate && !isRunning ? buttonLink(newCheckLink(view, domain, from), 'Check now…', 'primary') : null,
       )}
-      ${check === null ? answer('Not checked in the last 7 days. Only a check looks anything up.') : html`${noticeOf(view, check)} ${reportParts(view, check)}`}
+      ${check === null ? notChecked(view, asked) : html`${noticeOf(view, check)} ${reportParts(view, check)}`}
       <p class="faint"><a href="${linkTo(view, 'deliverability')}">All domains</a></p>
       ${asCommand(wordsOf(domain, from), callOf(domain, from))}`,
   }

@@ -11,7 +11,7 @@ import { html, joined, type Html, type Part } from '../../../presentation/html.t
 import { shapeOf } from '../../markup/marks.ts'
 import { replyPart } from '../../markup/reply.ts'
 import { table, type Column } from '../../markup/html-table.ts'
-import { linkTo, messageLink, queryText, type Query } from '../../markup/links.ts'
+import { linkTo, messageLink, providerLink, queryText, type Query } from '../../markup/links.ts'
 import { clockTime, plural } from '../../markup/times.ts'
 import { instantText, type TimeRange } from '../../markup/time-range.ts'
 import type { View } from '../../markup/view.ts'
@@ -43,14 +43,18 @@ const textIn = (data: Members, name: string): string | null => {
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-/** The message or destination that an event is about. */
+/** The message, destination or provider that an event is about, or the table of the configuration. */
 function subjectOf(view: View, data: Members): Part {
   const [id, destination] = [textIn(data, 'queue_id'), textIn(data, 'destination')]
   const recipient = textIn(data, 'recipient')
   if (id !== null)
     return html`<a href="${messageLink(view, id)}"><code>${id}</code></a
       >${recipient === null ? null : html`<br /><span class="faint">${addressPart(recipient)}</span>`}`
-  return destination === null ? null : destinationPart(view, destination)
+  if (destination !== null) return destinationPart(view, destination)
+  const provider = textIn(data, 'provider')
+  if (provider !== null) return html`<a href="${providerLink(view, provider)}">${breakable(provider)}</a>`
+  const named = textIn(data, 'schedule') ?? textIn(data, 'quota')
+  return named === null ? null : breakable(named)
 }
 
 /** Members that describe an event best, in order. Of several, the first with a text: an attempt without a reply has a reason. */

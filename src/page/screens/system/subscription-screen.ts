@@ -87,7 +87,7 @@ export function subscriptionScreen(view: View, { subscription, parked, latest, a
       ['sent to', targetOf(subscription), 'wide'],
       ['last answer', lastAnswer(view, subscription), 'wide'],
       ['why', why],
-      ['behind', behindOf(view, subscription)],
+      ['events behind', behindOf(view, subscription)],
       ['oldest event', to === '' || oldest === null ? null : html`${age(view, oldest)}`],
       ['tries', triesOf(view, subscription)],
       ['lost', lost === 0 ? null : `${plural(lost, 'event')}, of which it is told first`],

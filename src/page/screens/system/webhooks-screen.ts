@@ -20,9 +20,9 @@ const figure = (name: string, member: 'parked' | 'lost', value: number): Part =>
 const columnsOf = (view: View): readonly Column<SubscriptionJson>[] => [
   { heading: 'Name', isTitle: true, cell: ({ name }) => html`<a href="${subscriptionLink(view, name)}">${breakable(name)}</a>` },
   { heading: 'State', cell: stateMark },
-  { heading: 'Behind', kind: 'number', cell: (one) => behindOf(view, one) },
-  { heading: 'Parked', kind: 'number', cell: ({ name, parked }) => figure(name, 'parked', parked) },
-  { heading: 'Lost', kind: 'number', cell: ({ name, lost }) => figure(name, 'lost', lost) },
+  { heading: 'Events behind', kind: 'number', cell: (one) => behindOf(view, one) },
+  { heading: 'Events parked', kind: 'number', cell: ({ name, parked }) => figure(name, 'parked', parked) },
+  { heading: 'Events lost', kind: 'number', cell: ({ name, lost }) => figure(name, 'lost', lost) },
   {
     heading: 'Sent to, last answer',
     kind: 'reply',

@@ -1,0 +1,107 @@
+/** Words of the screens: a figure has its unit, mail in delivery is not mail without an attempt, and a record names what it is about. */
+import { afterEach, expect, test } from 'vitest'
+import { configFrom } from '../../src/config/load.ts'
+import type { DestinationDetailsJson } from '../../src/resources/destination-json.ts'
+import { MINUTE, SECOND } from '../../src/system/clock.ts'
+import { ApiWorld } from '../support/api-world.ts'
+import { goldenReport } from '../support/domain-reports.ts'
+import { PageScreens } from '../support/page-screens.ts'
+
+let world: ApiWorld
+afterEach(() => world.close())
+
+/** The text of a screen without its markup. */
+const words = async (path: string): Promise<string> =>
+  (await new PageScreens(world).text(path))
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll('&gt;', '>')
+    .replaceAll(/\s+/g, ' ')
+
+test('the first attempt of mail in delivery has begun: its cause, its destination and the queue say so', async () => {
+  world = await ApiWorld.open('memory')
+  await world.queue.accept(['ann@slow.example'])
+  await world.queue.advance(SECOND)
+  expect((await world.api.get('/destinations/slow.example')).json).toMatchObject({ in_flight: 1 })
+  expect(await words('causes')).toContain('not tried yet, or in the first attempt 1 slow.example')
+  expect(await words('destinations/slow.example')).toContain('1 delivery runs; no other mail waits.')
+  expect(await words('')).toContain('1 recipient is in delivery or was not tried yet; none is deferred.')
+})
+
+const SECRET = `whsec_${Buffer.alloc(32, 'example').toString('base64')}`
+
+const GOOGLE = {
+  mx: ['.google.example'],
+  rule: [{ name: 'busy', reply: '4\\.2\\.1', after: '1 in 1h', action: 'rate 6/min', for: '2h' }],
+}
+
+test('the screen of a provider counts the destinations with mail, and says what a rule does and until when', async () => {
+  const tables = { provider: { google: GOOGLE } }
+  world = await ApiWorld.open('memory', configFrom(tables, 'relay.example'), tables, { providerOf: () => 'google' })
+  for (const name of ['g1.example', 'g2.example', 'ok.example']) await world.queue.accept([`ann@${name}`])
+  await world.queue.advance(MINUTE)
+  const screen = await words('providers/google')
+  expect(screen).toContain('2 recipients wait for 2 of 3 known destinations.')
+  expect(screen).toContain('rule busy rate 6/min, ends in 1h 59m : 450 4.2.1 busy, try later')
+  const list = await words('providers')
+  expect(list).toContain('3 known : g1.example , g2.example')
+  expect(list).toContain('busy: rate 6/min, ends in 1h 59m : 450 4.2.1 busy, try later')
+})
+
+test('figures of queues and of events have their unit', async () => {
+  const to = 'https://hooks.example/'
+  world = await ApiWorld.open('memory')
+  await world.api.post('/subscriptions', { name: 'app', to, types: ['message.*'], secret: SECRET }, { as: 'admin' })
+  await world.queue.accept(['ann@a.example'])
+  await world.queue.advance(MINUTE)
+  await world.api.post('/destinations/a.example/suspend', { reason: 'asked to' }, { as: 'admin' })
+  await world.queue.advance(10 * SECOND)
+  const now = await words('')
+  expect(now).toContain('Queues messages incoming 0')
+  expect(now).toContain('suspended by token:admin (127.0.0.1): asked to 1 recipient waits Resume…')
+  expect(now).toContain('Destination State Recipients In flight')
+  expect(await words('destinations')).toContain('Destination State Recipients In flight')
+  expect(await words('operations/new?operation=flush&destination=a.example')).toContain(
+    'suspended ones get no mail until they are resumed.',
+  )
+  expect(await words('webhooks')).toContain('Name State Events behind Events parked Events lost')
+  expect(await words('webhooks/app')).toMatch(/events behind \d/)
+})
+
+test('an event of a provider names it', async () => {
+  const tables = { provider: { google: { mx: ['.google.example'] } }, events: { all: { to: '' } } }
+  world = await ApiWorld.open('memory', configFrom(tables, 'relay.example'), tables, { providerOf: () => 'google' })
+  await world.api.post('/providers/google/suspend', { reason: 'IP reputation' }, { as: 'admin' })
+  await world.queue.advance(SECOND)
+  expect(await new PageScreens(world).text('events')).toMatch(/provider\.suspended<\/th>.*?<a href="\.\.?\/providers\/google">google<\/a>/s)
+})
+
+test('a line of the log begins with what happened, not with the reply in it', async () => {
+  world = await ApiWorld.open('memory')
+  const text = 'destination a.example is dead until 2026-01-01T00:10:00Z: connect to mx.a.example[192.0.2.1]:25: Connection refused'
+  world.queue.relay.status.log.listen({ kind: 'note', level: 'warning', text }, world.queue.clock.wall.now())
+  expect(await new PageScreens(world).text('log')).toContain(`<span class="said">${text}</span>`)
+})
+
+test('a domain that was checked for the mail of other senders says so', async () => {
+  world = await ApiWorld.open('memory', configFrom({ myorigin: 'us.example' }, 'relay.example'))
+  world.answer = async () => goldenReport('good.example')
+  await world.api.post('/domain-checks', { domain: 'good.example' }, { as: 'admin' })
+  const screen = await new PageScreens(world).text('deliverability/good.example')
+  expect(screen).toContain('Not checked for mail of good.example in the last 7 days.')
+  expect(screen).toMatch(
+    /Checked <time[^>]*>[^<]*<\/time> for\s+<a href="\.\.\/deliverability\/good\.example\?from=us\.example">mail of us\.example<\/a>/,
+  )
+})
+
+test('the chart of a window ends at the present window, which began anew after a time without deliveries', async () => {
+  world = await ApiWorld.open('memory')
+  for (let n = 0; n < 40; n++) await world.queue.accept([`u${n}@ok.example`])
+  await world.queue.advance(10 * MINUTE)
+  await world.queue.accept(['ann@ok.example'])
+  await world.queue.advance(SECOND)
+  const found = (await world.api.get('/destinations/ok.example')).json as unknown as Pick<DestinationDetailsJson, 'window' | 'last_windows'>
+  const { window, last_windows: windows } = found
+  expect(windows.length).toBeGreaterThan(1)
+  expect(window).toBeLessThan(windows.at(-1) ?? 0)
+  expect(await words('destinations/ok.example')).toContain(`Window ${windows[0]} → ${window}, limit 20`)
+})
