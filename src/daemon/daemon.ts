@@ -2,7 +2,7 @@
  * The daemon owns a queue and runs a relay on real ports, with the admin API, the maildrop, periodic maintenance and the HTTP
  * server. These parts are closed in reverse order of opening, also after a failed start.
  */
-import { placeOf } from '../config/values/database-url.ts'
+import { placeOf, sharedPlace } from '../config/values/queue-place.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import { ToldAddresses } from '../mail/told-addresses.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -153,7 +153,7 @@ export class Daemon {
       clock: this.#clock,
       events,
       parts: () => this.#opening.partsIfOpen,
-      shared: { folder: false, database: true }[placeOf(loaded.config)],
+      shared: sharedPlace(loaded.config) !== null,
     })
   }
 

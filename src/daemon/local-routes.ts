@@ -2,7 +2,7 @@
  * Routes below /api/v1/local, which only commands on this machine may use: facts in the memory of the daemon in their internal form, logins
  * of the page, and changes that name files of this machine. They change with the version, and are no part of the OpenAPI document.
  */
-import { MOVED_FROM } from '../config/values/database-url.ts'
+import { PLACES } from '../config/values/queue-place.ts'
 import type { Actor } from '../store/records/audit-log.ts'
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
@@ -63,7 +63,7 @@ const userShape = z.strictObject({
 } satisfies Record<keyof PageUser, z.ZodType>)
 
 const moveShape = z.strictObject({
-  from: z.enum(MOVED_FROM),
+  from: z.enum(Object.values(PLACES).map(({ movedFrom }) => movedFrom)),
   to: z.string().min(1),
   isFinal: z.boolean(),
   durability: z.enum(['replicated', 'primary']),

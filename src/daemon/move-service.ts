@@ -1,5 +1,6 @@
 /** Moves the queue of the running daemon, one move at a time, while mail is accepted and delivered. */
-import { databaseName, MOVED_FROM, placeNamed } from '../config/values/database-url.ts'
+import { databaseName } from '../config/values/database-url.ts'
+import { placeNamed, PLACES } from '../config/values/queue-place.ts'
 import { moveQueue, type MoveProgress, type MoveRequest, type MoveSummary, type SourceControl } from '../queue/queue-move.ts'
 import type { SchedulerControl } from '../queue/operation-rounds.ts'
 import { MoveRefused, type MovedQueue } from '../queue/queue-mover.ts'
@@ -55,7 +56,7 @@ export class MoveService {
 
   async #move(request: MoveRequest, progress: (soFar: MoveProgress) => void): Promise<MoveSummary> {
     const { name, events, openTarget, control } = this.#deps
-    if (MOVED_FROM[placeNamed(name)] !== request.from) {
+    if (PLACES[placeNamed(name)].movedFrom !== request.from) {
       const text = `the daemon in this folder has the queue ${name}: stop it to move the one in the ${request.from}`
       throw new MoveRefused(75, text)
     }

@@ -4,7 +4,8 @@
  */
 import { resolve } from 'node:path'
 import type { Config } from '../config/options.ts'
-import { databaseName, parseDatabaseUrl, placeNamed } from '../config/values/database-url.ts'
+import { databaseName, parseDatabaseUrl } from '../config/values/database-url.ts'
+import { placeNamed } from '../config/values/queue-place.ts'
 import { MoveRefused, type MovableQueue } from '../queue/queue-mover.ts'
 import type { MoveRequest } from '../queue/queue-move.ts'
 import { QueueInUse } from '../store/errors.ts'

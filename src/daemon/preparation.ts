@@ -8,7 +8,7 @@ import { dirname, isAbsolute } from 'node:path'
 import { closeSync, constants, existsSync, openSync, readFileSync } from 'node:fs'
 import { ConfigError, type LoadedConfig } from '../config/load.ts'
 import type { OptionName } from '../config/options.ts'
-import { placeOf } from '../config/values/database-url.ts'
+import { sharedPlace } from '../config/values/queue-place.ts'
 import { inLineOrder, type Problem } from '../config/values/problem.ts'
 import { unusedHeadings } from '../config/destination-headings.ts'
 import { DestinationPolicies } from '../config/destination-policies.ts'
@@ -269,7 +269,7 @@ function readUsers({ config }: LoadedConfig, steps: Steps): void {
 function examineFolder({ config, requiresVolume }: LoadedConfig, uid: number, steps: Steps): void {
   const directory = config.queue_directory
   // With a database, the folder has no mail for longer than a delivery to the queue takes.
-  const lost = requiresVolume && placeOf(config) === 'folder' ? volumeProblem(directory) : null
+  const lost = requiresVolume && sharedPlace(config) === null ? volumeProblem(directory) : null
   if (lost !== null) steps.refuse('queue folder', 'queue_directory', lost)
   const problem = folderProblem(directory, uid)
   if (problem !== null) steps.refuse('queue folder', 'queue_directory', `cannot use ${directory} as the queue folder: ${problem}`)

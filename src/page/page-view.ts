@@ -4,7 +4,7 @@ import type { Senders } from '../queries/counts/senders.ts'
 import type { Now } from '../queries/now.ts'
 import type { RelayHealth, QueueView, Visible } from '../queries/queue-view.ts'
 import type { Config } from '../config/options.ts'
-import { placeOf } from '../config/values/database-url.ts'
+import { sharedPlace } from '../config/values/queue-place.ts'
 import { asSentence } from '../presentation/text.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { auditName, grants, type AuthenticatedClient, type Requester } from '../http/requests/requester.ts'
@@ -48,7 +48,7 @@ export const orUndefined = (value: string): string | undefined => (value === '' 
 export const problemOf = ([first]: readonly InvalidMember[]): string =>
   first === undefined ? 'The form is invalid.' : asSentence(`${first.path.map(String).join('.').replaceAll('_', ' ')}: ${first.detail}.`)
 
-const nodeOf = (config: Config): string | undefined => ({ folder: undefined, database: config.node_name })[placeOf(config)]
+const nodeOf = (config: Config): string | undefined => (sharedPlace(config) === null ? undefined : config.node_name)
 
 interface ViewedRequest extends Pick<RouteRequest<unknown>, 'parameters' | 'query' | 'headers'> {
   readonly requester: AuthenticatedClient | null

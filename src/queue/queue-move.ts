@@ -2,7 +2,7 @@
  * `deferd queue move`: moves the messages of a queue to another one. With `isFinal`, the whole queue moves, its records too, and no
  * daemon starts with it afterwards.
  */
-import type { MOVED_FROM, QueuePlace } from '../config/values/database-url.ts'
+import type { MovedFrom } from '../config/values/queue-place.ts'
 import { queueIdOf, type MessageId } from '../mail/message.ts'
 import type { AccessEntry } from '../store/records/access-entry.ts'
 import { FIRST_KEY } from '../store/records/suppression-entry.ts'
@@ -17,7 +17,7 @@ import { MoveRefused, offsetBetween, QueueMover, type MovableQueue, type MovedQu
 /** An operator's request to move a queue. */
 export interface MoveRequest extends Actor {
   /** Place of the queue that the operator means to move: the daemon of a folder may have another one in a database. */
-  readonly from: (typeof MOVED_FROM)[QueuePlace]
+  readonly from: MovedFrom
   /** Directory of the target, as an absolute path, or its URL. */
   readonly to: string
   readonly isFinal: boolean

@@ -2,7 +2,7 @@
  * `deferd check`: does everything that `deferd start` does before it opens the queue and the ports, then examines the queue and
  * DNS. Read-only without --repair; prints one line per check.
  */
-import { placeOf } from '../../config/values/database-url.ts'
+import { placeOf } from '../../config/values/queue-place.ts'
 import { clockOf } from '../../system/queue-clock.ts'
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'

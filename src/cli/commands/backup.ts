@@ -7,7 +7,7 @@ import type { Shell } from '../shell/shell.ts'
 
 async function backup(shell: Shell, file: string, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  assertInFolder(config, 'back it up with pg_dump, or with the base backups of the server')
+  assertInFolder(config, ({ copiedBy }) => `back it up with ${copiedBy}`)
   const { openStoreReadOnly } = await import('../../store/sqlite/open-store.ts')
   const { writeBackup } = await import('../../store/sqlite/file/backup.ts')
   const { queue_directory: directory } = config
@@ -53,7 +53,7 @@ Example:
     )
     .action(async (file: string, _options: unknown, command: Command) => {
       const { config } = await configOf(shell, command)
-      assertInFolder(config, 'restore a dump of pg_dump with psql or pg_restore, while no node runs')
+      assertInFolder(config, ({ restoring }) => restoring)
       const { restoreQueue } = await import('../../store/sqlite/file/restore.ts')
       const kept = await restoreQueue(config.queue_directory, file)
       const former = kept === null ? '' : `; the former queue is kept as ${kept}`

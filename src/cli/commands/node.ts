@@ -1,4 +1,5 @@
 /** `deferd node`: lists the nodes that share the queue in PostgreSQL, drains them, and removes one that has failed. */
+import { SHARED_TITLES } from '../../config/values/queue-place.ts'
 import { clockOf } from '../../system/queue-clock.ts'
 import type { Command } from 'commander'
 import type { Config } from '../../config/options.ts'
@@ -31,7 +32,7 @@ interface Nodes {
 }
 
 const noNodes = (where: string): CommandError =>
-  new CommandError(EX.unavailable, `${where} and has one daemon: only a queue in PostgreSQL (queue_database) has nodes`)
+  new CommandError(EX.unavailable, `${where} and has one daemon: only a queue in ${SHARED_TITLES} has nodes`)
 
 const storedNodes = (shell: Shell, nodes: NodeDirectory, { node_lease: lease, node_name: own }: Config): Nodes => {
   const clock = clockOf(null, shell.clock)

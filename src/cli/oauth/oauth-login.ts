@@ -1,5 +1,5 @@
 /** `deferd oauth login`: the login of a person by a device code, whose refresh token is written to `refresh_token_file`. */
-import { placeOf } from '../../config/values/database-url.ts'
+import { sharedPlace } from '../../config/values/queue-place.ts'
 import { clockOf } from '../../system/queue-clock.ts'
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -124,7 +124,7 @@ async function store({ refreshTokenFile: path }: OauthTable, { refreshToken }: L
 
 /** Lets a running daemon use the new token. */
 async function reloadText(shell: Shell, config: Config): Promise<string> {
-  const others = { folder: '', database: ' Copy the file to the other nodes and reload them.' }[placeOf(config)]
+  const others = sharedPlace(config) === null ? '' : ' Copy the file to the other nodes and reload them.'
   try {
     const isRunning = await shell.readFilesAgain(config)
     return isRunning ? `The daemon has read it.${others} Try it` : `No daemon runs here.${others} Try it before the start`

@@ -1,5 +1,5 @@
 /** Submits a message through the maildrop, and wakes the daemon. */
-import { placeOf } from '../../config/values/database-url.ts'
+import { sharedPlace } from '../../config/values/queue-place.ts'
 import { existsSync } from 'node:fs'
 import type { Config } from '../../config/options.ts'
 import type { Envelope } from '../../mail/envelope.ts'
@@ -19,7 +19,7 @@ import type { Shell } from '../shell/shell.ts'
  */
 async function assertCompatible(shell: Shell, config: Config): Promise<void> {
   // The daemon takes the maildrop, whether or not the database can be reached now.
-  if ({ folder: existsSync(pickupPath(config.queue_directory)), database: true }[placeOf(config)]) return
+  if (sharedPlace(config) !== null || existsSync(pickupPath(config.queue_directory))) return
   try {
     const { reader } = await shell.openReader(config)
     await reader.close()

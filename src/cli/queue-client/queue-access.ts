@@ -1,5 +1,5 @@
 /** Access of commands to the queue: an SQLite file in queue_directory, or PostgreSQL (queue_database). Modules are loaded on demand. */
-import { placeOf } from '../../config/values/database-url.ts'
+import { placeOf, sharedPlace, type SharedPlace } from '../../config/values/queue-place.ts'
 import { existsSync } from 'node:fs'
 import type { Config } from '../../config/options.ts'
 import { adminSocketPath } from '../../daemon/admin/socket-path.ts'
@@ -25,12 +25,13 @@ export type QueueAccess = Pick<
   | 'openNodes'
 >
 
-/** Folder of the SQLite file of the queue; null for a queue in PostgreSQL. */
-export const folderOf = (config: Config): string | null => ({ folder: config.queue_directory, database: null })[placeOf(config)]
+/** Folder of the SQLite file of the queue; null for a queue that nodes share. */
+export const folderOf = (config: Config): string | null => (sharedPlace(config) === null ? config.queue_directory : null)
 
-/** Throws for a queue in PostgreSQL. The error ends with `remedy`. */
-export function assertInFolder(config: Config, remedy: string): void {
-  if (folderOf(config) === null) throw new CommandError(EX.usage, `the queue is in PostgreSQL (queue_database): ${remedy}`)
+/** Throws for a queue that nodes share. The error ends with the remedy. */
+export function assertInFolder(config: Config, remedyOf: (place: SharedPlace) => string): void {
+  const place = sharedPlace(config)
+  if (place !== null) throw new CommandError(EX.usage, `the queue is in ${place.title}: ${remedyOf(place)}`)
 }
 
 export function queueAccess(deps: AccessDeps): QueueAccess {

@@ -39,15 +39,6 @@ export function parseDatabaseUrl(text: string): DatabaseUrl | null {
 /** True for a URL, false for a directory. `postgresql:` without slashes is a malformed URL. */
 export const isUrl = (place: string): boolean => /^(?:\w+:\/\/|postgres(?:ql)?:)/.test(place)
 
-/** A kind of place of a queue, which decides about its engine: SQLite in a folder, or a PostgreSQL database that nodes share. */
-export type QueuePlace = 'folder' | 'database'
-
-/** Kinds of places as requests for moves name them. */
-export const MOVED_FROM = { folder: 'directory', database: 'database' } as const satisfies Record<QueuePlace, string>
-
-/** The kind of a place that is named by its directory or its URL. */
-export const placeNamed = (place: string): QueuePlace => (isUrl(place) ? 'database' : 'folder')
-
 /** The URL without its passwords, as the name of a queue for operators. */
 export const databaseName = (text: string): string =>
   text
@@ -58,9 +49,3 @@ export const databaseName = (text: string): string =>
 /** The URL with `***` in place of its passwords, for logs and `deferd config`. */
 export const withoutPassword = (text: string): string =>
   text.replace(/^(postgres(?:ql)?:\/\/[^:@/?#]*):[^/?#]*@/, '$1:***@').replaceAll(/([?&]password=)[^&#]*/g, '$1***')
-
-/**
- * The kind of the place of the configured queue. Each choice is an object of all kinds, or a switch over them, so that a further kind does not
- * compile where its choice is missing.
- */
-export const placeOf = ({ queue_database: url }: { readonly queue_database: string }): QueuePlace => (url === '' ? 'folder' : 'database')

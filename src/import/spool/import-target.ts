@@ -2,7 +2,7 @@
  * Opens the queue of a configuration for the mail of an import. A queue in a folder is opened as its owner, so that no daemon can run at
  * the same time; a queue in PostgreSQL as a node without shards, whose mail the other nodes deliver.
  */
-import { placeOf } from '../../config/values/database-url.ts'
+import { placeOf } from '../../config/values/queue-place.ts'
 import { DestinationPolicies } from '../../config/destination-policies.ts'
 import { openChecks } from '../../checks/check-tables.ts'
 import type { Config } from '../../config/options.ts'

@@ -3,7 +3,8 @@ import { existsSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../../../config/options.ts'
-import { databaseName, isUrl, MOVED_FROM, parseDatabaseUrl, placeNamed, placeOf } from '../../../config/values/database-url.ts'
+import { databaseName, isUrl, parseDatabaseUrl } from '../../../config/values/database-url.ts'
+import { placeNamed, placeOf, PLACES } from '../../../config/values/queue-place.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../../queue/queue-move.ts'
 import { configOf, subcommand } from '../../shell/config-options.ts'
 import { CommandError, EX } from '../../shell/exit.ts'
@@ -52,7 +53,7 @@ async function moved(shell: Shell, client: QueueClient, config: Config, options:
     line.show(`${countText('moving', count, null)}${waiting ? '; waiting for deliveries and notices to end' : ''}`)
   try {
     const request: MoveRequest = {
-      from: MOVED_FROM[from === undefined ? placeOf(config) : placeNamed(from)],
+      from: PLACES[from === undefined ? placeOf(config) : placeNamed(from)].movedFrom,
       to: completed(shell, to),
       isFinal: final === true,
       durability: config.queue_database_durability,
@@ -70,8 +71,8 @@ async function report(shell: Shell, summary: MoveSummary, { to, final, json }: O
   if (json === true)
     await shell.stdout.write(jsonLine({ to: place, final: final === true, moved: count, in_transfer: inTransfer, unreadable }))
   else {
-    const parameter = ({ folder: 'queue_directory', database: 'queue_database' } as const)[placeNamed(to)]
-    const next = final === true ? `; the whole queue is there now: set ${parameter} = "${place}" and start deferd again` : ''
+    const next =
+      final === true ? `; the whole queue is there now: set ${PLACES[placeNamed(to)].parameter} = "${place}" and start deferd again` : ''
     const stay = inTransfer > 0 ? `; ${transferText(inTransfer)}, and what is deferred stays` : ''
     await shell.stdout.write(maskControls(`${plural(count, 'message')} moved to ${place}${stay}${next}`) + '\n')
   }
@@ -85,7 +86,7 @@ async function report(shell: Shell, summary: MoveSummary, { to, final, json }: O
 
 async function move(shell: Shell, options: Options, command: Command): Promise<void> {
   const { config } = await configOf(shell, command)
-  const { from = { folder: config.queue_directory, database: config.queue_database }[placeOf(config)], to } = options
+  const { from = config[PLACES[placeOf(config)].parameter], to } = options
   if (isSame(from, to)) throw new CommandError(EX.usage, `--to ${databaseName(to)} is the queue to move: name another place`)
   const client = await openSource(shell, config, options)
   try {

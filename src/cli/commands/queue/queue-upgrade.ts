@@ -1,4 +1,5 @@
 /** `deferd queue upgrade`: the state of the upgrade of a queue that several nodes share, and its end. */
+import { SHARED_TITLES } from '../../../config/values/queue-place.ts'
 import { clockOf } from '../../../system/queue-clock.ts'
 import type { Command } from 'commander'
 import type { NodeDirectory } from '../../../store/membership/node-directory.ts'
@@ -28,7 +29,7 @@ async function upgrade(shell: Shell, options: Options, command: Command): Promis
   const { config } = await configOf(shell, command)
   const directory = await shell.openNodes(config)
   if (directory === null) {
-    const text = `the queue in the folder ${config.queue_directory} is upgraded by the start of its daemon: only a queue in PostgreSQL (queue_database) is upgraded node by node`
+    const text = `the queue in the folder ${config.queue_directory} is upgraded by the start of its daemon: only a queue in ${SHARED_TITLES} is upgraded node by node`
     throw new CommandError(EX.unavailable, text)
   }
   try {

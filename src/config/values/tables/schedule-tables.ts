@@ -1,5 +1,5 @@
 /** Reads the `[schedule.NAME]` tables. */
-import { placeOf, type QueuePlace } from '../database-url.ts'
+import { sharedPlace } from '../queue-place.ts'
 import { isAbsolute } from 'node:path'
 import { RunTimes } from '../../../calendar/run-times.ts'
 import { parseAddress, parseDomain } from '../../../mail/address-path.ts'
@@ -186,16 +186,10 @@ function readScheduleTable(
   return times === undefined || action === undefined ? undefined : { name, ...times, action, where: source.where }
 }
 
-/** Why deferd makes no backup of a queue, by its place. */
-const NO_BACKUP: Readonly<Record<QueuePlace, string | null>> = {
-  folder: null,
-  database: 'the queue is in PostgreSQL (queue_database), which pg_dump or the base backups of the server copy: remove the table',
-}
-
 /** Reads all tables. Adds the problems to `problems`. */
 export function readScheduleTables(
   raw: Pick<RawSettings, 'schedules' | 'whereOfSchedule'>,
-  config: Parameters<typeof placeOf>[0],
+  config: Parameters<typeof sharedPlace>[0],
   problems: Problem[],
 ): ReadonlyMap<string, ScheduleTable> {
   const tables = new Map<string, ScheduleTable>()
@@ -208,8 +202,8 @@ export function readScheduleTables(
     if (read.action.do !== 'backup') continue
     const refuse = (member: string, text: string): void =>
       void problems.push({ where: table.get(member)?.where ?? where, text: `schedule.${JSON.stringify(name)}: ${text}` })
-    const obstacle = NO_BACKUP[placeOf(config)]
-    if (obstacle !== null) refuse('do', `do: ${obstacle}`)
+    const place = sharedPlace(config)
+    if (place !== null) refuse('do', `do: the queue is in ${place.title}, which ${place.copiedBy} copy: remove the table`)
     const other = files.get(read.action.to)
     if (other !== undefined) refuse('to', `to: [schedule.${other}] writes the same file; name another one`)
     files.set(read.action.to, name)

@@ -1,4 +1,5 @@
 /** The nodes that share the queue, and the questions before one is drained or removed. */
+import { SHARED_TITLES } from '../../../config/values/queue-place.ts'
 import type { NodeJson, NodesJson } from '../../../resources/node-json.ts'
 import { nodeTrouble } from '../../../resources/node-trouble.ts'
 import { asCommand } from '../../markup/command-lines.ts'
@@ -103,7 +104,7 @@ export const nodesScreen = (view: View, { nodes, lease }: NodesJson): Screen => 
   ${
     nodes === null
       ? html`<div class="empty">
-          This queue is in a folder of ${view.relay}, and has one daemon. A queue in PostgreSQL (queue_database) may have several nodes.
+          This queue is in a folder of ${view.relay}, and has one daemon. A queue in ${SHARED_TITLES} may have several nodes.
         </div>`
       : html`${sentenceOf(view, nodes, lease ?? 0)} ${troublesOf(nodes)}
         ${table({ caption: 'Nodes', columns: columnsOf(view), rows: nodes, kind: 'nodes', empty: 'No node has joined the queue.' })}`
