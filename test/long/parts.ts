@@ -93,6 +93,7 @@ export const SUBJECTS = {
   series: whole(6),
   'silent-host': whole(6),
   'classes/model': whole(15),
+  'classes/keys': whole(6),
   'classes/daemon-one': whole(6),
   'classes/daemon-many': whole(6),
   'classes/daemon-killed': whole(6),
@@ -105,6 +106,7 @@ export const SUBJECTS = {
   'simulation/commits': whole(5),
   'simulation/shares': ranges('seeds', 2_000, { each: 500, minutes: 8 }),
   'simulation/notices': ranges('seeds', 660, { each: 330, minutes: 10 }),
+  suppressions: whole(3),
   webhooks: whole(5),
 } as const satisfies Readonly<Record<string, Subject>>
 

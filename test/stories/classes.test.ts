@@ -68,6 +68,41 @@ describe.each(['memory', 'sqlite'] as const)('with a queue in %s', (store) => {
   })
 })
 
+describe('while slow hosts hold every slot that bulk mail may have', () => {
+  const SLOTS = 40
+  const FAST = 12
+
+  /** 40 destinations that take a minute for a delivery, three bulk messages for each; then fast mail for other ones, two per second. */
+  async function besideSlowHosts(reserve: string) {
+    await using world = await worldOf({ default_process_limit: SLOTS, class: { ...CLASSES, fast: { ...CLASSES.fast, reserve } } })
+    for (let n = 0; n < SLOTS; n++) {
+      world.destination(`slow${n}.example`).isSlow('1m')
+      for (let k = 0; k < 3; k++) await world.submit({ from: 'news@us.example', to: `u${k}@slow${n}.example` })
+    }
+    await world.advance('10s')
+    const inDelivery: number[] = []
+    for (let n = 0; n < FAST; n++) {
+      inDelivery.push(world.destinations().reduce((sum, { inFlight }) => sum + inFlight, 0))
+      await world.submit({ from: 'alert@us.example', to: `eve${n}@d${n}.example` })
+      await world.advance('500ms')
+    }
+    await world.advance('2s')
+    const inTime = Array.from({ length: FAST }, (_, n) => world.recipient(`eve${n}@d${n}.example`)).filter(
+      (recipient) => matchers.toHaveStartedWithin.call({ isNot: false }, recipient, '1s').pass,
+    )
+    return { inDelivery: new Set(inDelivery), inTime: inTime.length }
+  }
+
+  test('fast mail with a reserve starts within a second', async () => {
+    // Two of the 40 slots are free for it.
+    expect(await besideSlowHosts('5%')).toEqual({ inDelivery: new Set([38]), inTime: FAST })
+  })
+
+  test('fast mail without one waits', async () => {
+    expect(await besideSlowHosts('0%')).toEqual({ inDelivery: new Set([SLOTS]), inTime: 0 })
+  })
+})
+
 test.each(['memory', 'sqlite'] as const)('a reclass gives mail that waits the turns of another class, in %s', async (store) => {
   await using world = await worldOf({ default_destination_concurrency_limit: 4, initial_destination_concurrency: 4 }, { store })
   world.destination('far.example').isSlow('1s')

@@ -2,25 +2,13 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { createWorld } from '../../src/testkit/create-world.ts'
 import type { WorldOptions } from '../../src/testkit/options/world-options.ts'
+import { countedStatements } from '../support/statement-count.ts'
+import { costOfRcpt } from '../support/suppressed-recipients.ts'
 
-let statements = 0
-beforeEach(() => {
-  const db = new Database(':memory:')
-  const made = Object.getPrototypeOf(db.prepare('select 1')) as Record<'run' | 'get' | 'all', (...values: unknown[]) => unknown>
-  db.close()
-  for (const name of ['run', 'get', 'all'] as const) {
-    const call = made[name]
-    vi.spyOn(made, name).mockImplementation(function (this: unknown, ...values) {
-      statements++
-      return call.apply(this, values)
-    })
-  }
-})
-afterEach(() => vi.restoreAllMocks())
+const statements = countedStatements()
 
 interface Cost {
   readonly statements: number
@@ -35,10 +23,10 @@ async function costWith(config: WorldOptions['config'], to = ['ann@far.example',
   world.destination('busy.example').defers('*', '450 4.2.1 busy')
   const dialogues = async (): Promise<number> => (await world.reader.records.sessions.use()).count
   const story = async (): Promise<Cost> => {
-    const [before, kept] = [statements, await dialogues()]
+    const [before, kept] = [statements(), await dialogues()]
     await world.submit({ to })
     await world.advance('20m')
-    const made = statements - before
+    const made = statements() - before
     return { statements: made, dialogues: (await dialogues()) - kept }
   }
   await story()
@@ -61,4 +49,11 @@ test('a dialogue costs a statement when it is kept, and none when it is off or t
   expect(failed.statements - off.statements).toBe(failed.dialogues)
   const good = ['ann@far.example']
   expect(await costWith({ session_transcripts: 'failed' }, good)).toEqual(await costWith({ session_transcripts: 'no' }, good))
+})
+
+test('RCPT of an address that is not suppressed costs no statement more beside 3,000 suppressed ones than beside none', async () => {
+  const none = await costOfRcpt(0, statements)
+  const many = await costOfRcpt(3_000, statements)
+  expect(many.others).toBe(none.others)
+  expect(many.withListed).toBeGreaterThan(many.others)
 })
