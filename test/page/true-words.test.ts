@@ -75,7 +75,7 @@ test('an event of a provider names it', async () => {
   expect(await new PageScreens(world).text('events')).toMatch(/provider\.suspended<\/th>.*?<a href="\.\.?\/providers\/google">google<\/a>/s)
 })
 
-test('a line of the log begins with what happened, not with the reply in it', async () => {
+test('a line of the log without the reply of a server begins with what happened', async () => {
   world = await ApiWorld.open('memory')
   const text = 'destination a.example is dead until 2026-01-01T00:10:00Z: connect to mx.a.example[192.0.2.1]:25: Connection refused'
   world.queue.relay.status.log.listen({ kind: 'note', level: 'warning', text }, world.queue.clock.wall.now())

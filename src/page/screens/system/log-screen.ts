@@ -8,7 +8,7 @@ import { choice, field, rangeField } from '../../markup/fields.ts'
 import { html, joined, type Html, type Part } from '../../../presentation/html.ts'
 import { linkTo, messageLink, queryText } from '../../markup/links.ts'
 import { marked, shapeOf } from '../../markup/marks.ts'
-import { longText } from '../../markup/reply.ts'
+import { longText, replyPart, shownReply } from '../../markup/reply.ts'
 import { table, type Column } from '../../markup/html-table.ts'
 import { clockText, clockTime, count, distance, plural, type ZonedNow } from '../../markup/times.ts'
 import { instantText, type TimeRange } from '../../markup/time-range.ts'
@@ -45,10 +45,13 @@ function aboutPart(view: View, { queue_ids: ids, destination }: LogRecordJson): 
   return joined([...messages, ...further, ...place], html`<br />`)
 }
 
+/** The reply of a server first; a line without one from its begin. */
+const linePart = (text: string): Part => (shownReply(text).codes === '' ? longText(text) : replyPart(text))
+
 const columnsOf = (view: View, isShared: boolean): readonly Column<LogRecordJson>[] => [
   { heading: 'Time', isTitle: true, cell: ({ time }) => clockTime(view, time) },
   { heading: 'Level', cell: ({ level }) => marked(LEVELS[level].mark, level) },
-  { heading: 'Line', kind: 'reply', cell: ({ text }) => longText(text) },
+  { heading: 'Line', kind: 'reply', cell: ({ text }) => linePart(text) },
   { heading: 'About', cell: (one) => aboutPart(view, one) },
   { heading: 'Event', cell: ({ event }) => event },
   ...(isShared ? [{ heading: 'Node', cell: ({ node }: LogRecordJson) => node }] : []),
