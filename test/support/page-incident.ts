@@ -82,7 +82,7 @@ export class Incident {
       return (
         (await page
           .locator('.attention li', { hasText: /probed in/ })
-          .getByText(`${all} waiting`)
+          .getByText(`${all} recipients wait`)
           .count()) > 0
       )
     })
