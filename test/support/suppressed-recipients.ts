@@ -2,9 +2,9 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { NewSuppression } from '../../src/store/records/suppression-entry.ts'
 import { createWorld } from '../../src/testkit/create-world.ts'
 import type { World } from '../../src/testkit/world.ts'
+import { operatorEntry } from './operator-entry.ts'
 import { dialogue } from './world-dialogue.ts'
 
 const SCOPE = 'us.example'
@@ -27,7 +27,9 @@ export async function costOfRcpt(entries: number, statements: () => number): Pro
   await using world = await createWorld({ config: { suppression: 'yes' }, store })
   for (let from = 0; from < entries; from += GROUP)
     await world.store.records.suppressions.putAll(
-      Array.from({ length: Math.min(GROUP, entries - from) }, (_, n) => entryOf(`user${from + n}@far.example`)),
+      Array.from({ length: Math.min(GROUP, entries - from) }, (_, n) =>
+        operatorEntry({ scope: SCOPE, address: `user${from + n}@far.example` }),
+      ),
     )
   const before = process.memoryUsage().arrayBuffers
   // The relay has read all changes.
@@ -51,19 +53,3 @@ const session = (world: World, more: readonly string[]): Promise<readonly string
     ...[...Array.from({ length: RECIPIENTS }, (_, n) => `new${n}@far.example`), ...more].map((address) => `RCPT TO:<${address}>`),
     'RSET',
   ])
-
-const entryOf = (address: string): NewSuppression => ({
-  scope: SCOPE,
-  address,
-  reason: 'manual',
-  reply: null,
-  destination: null,
-  since: 0,
-  until: null,
-  hits: 0,
-  firstHitAt: null,
-  lastHitAt: null,
-  addedBy: 'op',
-  listings: 0,
-  strikes: [],
-})

@@ -1,23 +1,10 @@
 import { expect, test } from 'vitest'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
-import type { NewSuppression } from '../../src/store/records/suppression-entry.ts'
 import { SuppressionIndex } from '../../src/suppression/suppression-index.ts'
+import { operatorEntry } from '../support/operator-entry.ts'
 
 const keyOf = (name: string) => ({ scope: 'us.example', address: `${name}@far.example` })
-const entry = (name: string): NewSuppression => ({
-  ...keyOf(name),
-  reason: 'manual',
-  reply: null,
-  destination: null,
-  since: 0,
-  until: null,
-  hits: 0,
-  firstHitAt: null,
-  lastHitAt: null,
-  addedBy: 'op',
-  listings: 0,
-  strikes: [],
-})
+const entry = (name: string) => operatorEntry(keyOf(name))
 
 function opened() {
   const list = openMemoryStore().store.records.suppressions
