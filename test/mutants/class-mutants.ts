@@ -100,20 +100,20 @@ export const CLASS_MUTANTS: readonly SafetyMutant[] = [
   ),
   bug(
     'mail that comes back goes behind the mail of its share that is due later',
-    'queue/scheduler/turns/share-backlog.ts',
+    'queue/scheduler/turns/disorder.ts',
     ['if (this.#late.has(share)) this.#passing++', 'if (this.#late.has(share)) this.#passing += 0'],
     BACKLOG,
   ),
   bug(
     'a share pays for mail that was held or deleted',
-    'queue/scheduler/turns/share-backlog.ts',
-    ['this.#lost += count', 'this.#lost += 0 * count'],
+    'queue/scheduler/turns/disorder.ts',
+    ['this.#lost += recipients', 'this.#lost += 0 * recipients'],
     BACKLOG,
   ),
   bug(
     'an order is made anew before each share has had its turn',
-    'queue/scheduler/turns/share-backlog.ts',
-    ['this.#made.taken >= this.#tags.size', 'this.#made.taken <= this.#tags.size'],
+    'queue/scheduler/turns/disorder.ts',
+    ['this.#taken >= shares', 'this.#taken <= shares'],
     BACKLOG,
   ),
   bug(

@@ -7,6 +7,7 @@ import type { FairShares } from '../../../config/values/mail-classes.ts'
 import type { RecipientId } from '../../../mail/message.ts'
 import type { WaitingPlace, WaitingRecipient } from '../../../store/queue-store.ts'
 import type { QueueTime } from '../../../system/clock.ts'
+import { BEGIN, Disorder } from './disorder.ts'
 import { NO_SHARE } from './flow.ts'
 import { NumberTable } from './number-table.ts'
 import { ShareTags } from './share-tags.ts'
@@ -19,16 +20,6 @@ interface Slice {
   readonly now: QueueTime
 }
 
-/** Part of the recipients in the order that may be out of their places. To mend less would read the whole order for mail that comes a little late. */
-const MOST_WRONG = 0.01
-/** Time between two readings of the whole order for each of its recipients, in ms: ten times what it takes to read one. */
-const REST = 0.1
-
-const isAfter = (one: WaitingPlace, other: WaitingPlace): boolean =>
-  one.dueAt > other.dueAt || (one.dueAt === other.dueAt && one.id > other.id)
-
-const BEGIN: WaitingPlace = { dueAt: 0, id: 0 }
-
 export class Backlog {
   #tags = new ShareTags()
   #order = new TagHeap()
@@ -36,16 +27,7 @@ export class Backlog {
   #known = new NumberTable({ hasValues: false })
   /** The last recipient that was read. */
   #after = BEGIN
-  /** The place up to which the store was read before. */
-  #end = BEGIN
-  /** Shares with recipients before `#end` that were charged after later ones. */
-  readonly #late = new Set<string>()
-  /** Number of recipients that come before earlier ones of their share, which were read last. */
-  #passing = 0
-  /** Number of turns of recipients that were no longer there. */
-  #lost = 0
-  /** Time at which the order was forgotten, and number of recipients that were taken since. */
-  #made = { at: -Infinity, taken: 0 }
+  #disorder = new Disorder(-Infinity)
   /** Earliest due time of recipients that may have come before `#after` since they were read. */
   #behind: QueueTime = Infinity
   /** Time from which recipients are due that were not read. */
@@ -79,7 +61,7 @@ export class Backlog {
 
   /** Begins to read, after the place that is returned. */
   beginReading(): WaitingPlace {
-    if (isAfter(this.#after, this.#end)) this.#end = this.#after
+    this.#disorder.readTo(this.#after)
     if (this.#behind <= this.#after.dueAt) this.#after = { dueAt: this.#behind, id: 0 }
     this.#behind = Infinity
     this.#isReading = true
@@ -99,41 +81,26 @@ export class Backlog {
 
   #add(one: WaitingRecipient, shares: FairShares): void {
     const share = one.share ?? NO_SHARE
-    if (this.#known.has(one.id)) {
-      if (this.#late.has(share)) this.#passing++
-      return
-    }
+    if (this.#known.has(one.id)) return this.#disorder.met(share)
     this.#push(this.#tags.charge(share, 1, shares.weightOf(share)), one.id)
-    if (!isAfter(one, this.#end)) this.#late.add(share)
+    this.#disorder.charged(one, share)
   }
 
   /** Notes recipients that were taken and cannot be claimed: their shares have lost these turns. */
   missed(count: number, now: QueueTime): void {
-    this.#lost += count
+    this.#disorder.lost(count)
     if (!this.#isReading) this.#mend(now)
   }
 
-  /** When all is read, and too many are out of their places, forgets the order, which is made anew from the store. */
+  /** Forgets the order when all is read and too many recipients are out of their places. It is made anew from the store. */
   #mend(now: QueueTime): void {
     if (this.#unreadFrom <= now) return
-    this.#late.clear()
-    const { size } = this
-    if (this.#passing + this.#lost <= MOST_WRONG * size) this.#passing = 0
-    else if (now - this.#made.at >= REST * size && this.#hasHadTurns) this.#forget(now)
-  }
-
-  /** True unless a share can have had a turn that others wait for: the new order does not know of it. */
-  get #hasHadTurns(): boolean {
-    return this.#made.taken === 0 || this.#made.taken >= this.#tags.size
-  }
-
-  #forget(now: QueueTime): void {
+    if (!this.#disorder.readAll({ recipients: this.size, shares: this.#tags.size }, now)) return
     this.#tags = new ShareTags()
     this.#order = new TagHeap()
     this.#known = new NumberTable({ hasValues: false })
-    this.#after = this.#end = BEGIN
-    this.#passing = this.#lost = 0
-    this.#made = { at: now, taken: 0 }
+    this.#disorder = new Disorder(now)
+    this.#after = BEGIN
     this.#unreadFrom = 0
   }
 
@@ -152,7 +119,7 @@ export class Backlog {
       this.#known.delete(id)
       taken.push(id)
     }
-    this.#made.taken += taken.length
+    this.#disorder.took(taken)
     return taken
   }
 
