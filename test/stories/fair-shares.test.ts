@@ -150,6 +150,30 @@ describe('operations on a part of a backlog', () => {
     expect(world.received.length - from).toBeGreaterThan(35)
     expect(Math.abs((parts[0] ?? 0) - (parts[1] ?? 0))).toBeLessThanOrEqual(6)
   })
+
+  test.each(['hold', 'delete'] as const)(
+    'senders whose mail is taken out by %s, of whole claims, have their parts with the rest',
+    async (operation) => {
+      await using world = await worldOf({ default_destination_concurrency_limit: 1, initial_destination_concurrency: 1 })
+      world.destination('far.example').isSlow('1s')
+      await world.suspend('far.example')
+      // A claim is of ten recipients: of ten senders, then of the ten others.
+      const senders = Array.from({ length: 20 }, (_, n) => `mail@${n < 10 ? 'news' : 'shop'}${n}.example`)
+      const ids: string[] = []
+      for (let round = 0; round < 10; round++) for (const sender of senders) ids.push(...(await submitAll(world, sender, 1)))
+      await world.resume('far.example')
+      await world.advance('1s')
+      const isNews = (_: unknown, n: number): boolean => n % 20 < 10
+      expect(await world.operate(operation, ids.slice(20, 120).filter(isNews))).toMatchObject({ changed: 50 })
+      // The claims in memory, and a turn of each sender, come first.
+      await world.advance('40s')
+      const from = world.received.length
+      await world.advance('40s')
+      const ofNews = world.received.slice(from).filter(({ sender }) => sender.includes('news')).length
+      expect(world.received.length - from).toBeGreaterThan(35)
+      expect(Math.abs(ofNews - (world.received.length - from) / 2)).toBeLessThanOrEqual(5)
+    },
+  )
 })
 
 test('without fair_share, messages have no share and wait in the order of their arrival', async () => {

@@ -230,9 +230,8 @@ export class DueQueue {
     if (listed.length === 0) return
     const claimed = new Set(requests.flatMap(idsOf))
     for (const { band, recipients = [] } of listed) {
-      const missing = recipients.filter((id) => !claimed.has(id)).length
-      // An order of recipients none of which can be claimed would be made anew for ever.
-      if (missing < recipients.length) this.#backlogs.of(name, band)?.missed(missing, this.#state.clock.now())
+      const missed = recipients.filter((id) => !claimed.has(id)).length
+      this.#backlogs.of(name, band)?.claimed({ claimed: recipients.length - missed, missed }, this.#state.clock.now())
       this.#expectRest(name, band)
     }
   }

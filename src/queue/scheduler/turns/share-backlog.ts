@@ -86,10 +86,11 @@ export class Backlog {
     this.#disorder.charged(one, share)
   }
 
-  /** Notes recipients that were taken and cannot be claimed: their shares have lost these turns. */
-  missed(count: number, now: QueueTime): void {
-    this.#disorder.lost(count)
-    if (!this.#isReading) this.#mend(now)
+  /** Notes the numbers of recipients that were taken: those that were claimed, and those that cannot be, whose shares have lost these turns. */
+  claimed({ claimed, missed }: { readonly claimed: number; readonly missed: number }, now: QueueTime): void {
+    this.#disorder.lost(missed)
+    // An order of recipients none of which can be claimed would be made anew for ever.
+    if (claimed > 0 && !this.#isReading) this.#mend(now)
   }
 
   /** Forgets the order when all is read and too many recipients are out of their places. It is made anew from the store. */

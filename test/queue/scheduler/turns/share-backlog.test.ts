@@ -36,7 +36,7 @@ class Store {
     const there = taken.filter((id) => this.rows.some((one) => one.id === id))
     const shares = there.map((id) => this.shareOf(id))
     for (const id of there) this.remove((one) => one.id === id)
-    backlog.missed(taken.length - there.length, now)
+    backlog.claimed({ claimed: there.length, missed: taken.length - there.length }, now)
     return shares
   }
 
