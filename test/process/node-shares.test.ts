@@ -9,6 +9,7 @@ import { systemClock } from '../../src/system/system-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { NodeCluster, until } from '../support/node-cluster.ts'
 import { portBelowEphemeral } from '../support/ports.ts'
+import { connectTo, urlOf } from '../support/postgres-queue.ts'
 import { reasonWithoutPostgres, startPostgres } from '../support/postgres-server.ts'
 import { RemoteLedger } from '../support/remote-ledger.ts'
 import { DaemonFolder } from '../support/started-daemon.ts'
@@ -132,6 +133,24 @@ describe.skipIf(reason !== null)(`shares of several nodes${reason === null ? '' 
     expect([...cluster.delivered().values()].every((times) => times === 1)).toBe(true)
   })
 
+  test('mail that an operation has locked when its turn comes has it later', async () => {
+    const { server, far, client } = await openDaemon({ fair_share: 'yes', share_key: 'sender_domain', ...SETTINGS })
+    const gate = Promise.withResolvers<void>()
+    closers.push(() => gate.resolve())
+    far.gate = gate.promise
+    for (let n = 1; n <= 60; n++) await client.sendMail({ ...TEXT, from: `app@s${n % 3}.example`, to: 'ann@far.example', ...numbered(n) })
+    const operator = await connectTo(urlOf(server.url()))
+    closers.push(() => operator.end())
+    await operator.command('begin')
+    const locked = await operator.query(`select id from recipient where state = 'waiting' order by due_at limit 5 for update`)
+    expect(locked.length).toBe(5)
+    gate.resolve()
+    await until('the others are delivered', 60_000, () => far.delivered.size === 55)
+    await operator.command('rollback')
+    await until('all are delivered', 60_000, () => far.delivered.size === 60)
+    expect([...far.delivered.values()].every((times) => times === 1)).toBe(true)
+  })
+
   test('a message costs the statements that it costs without shares', async () => {
     expect(await statementsWith({ fair_share: 'yes', share_key: 'sender_domain' })).toEqual(await statementsWith({}))
   })
@@ -155,8 +174,11 @@ async function inFlightEverywhere(cluster: NodeCluster, count: number): Promise<
 /** Messages whose statements are counted. */
 const COUNTED = 10
 
-/** Statements per message that change messages and recipients, for messages one after the other, each of which is delivered at its second attempt. */
-async function statementsWith(settings: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, number>> {
+const TEXT = { text: 'hi' }
+const numbered = (n: number) => ({ headers: { 'X-Number': String(n) } })
+
+/** A daemon of its own queue, its only next hop, and a client. */
+async function openDaemon(settings: Readonly<Record<string, string>>) {
   const server = await startPostgres()
   closers.push(() => server.remove())
   const [far, folder] = [new RemoteLedger(), new DaemonFolder()]
@@ -175,12 +197,19 @@ async function statementsWith(settings: Readonly<Record<string, string>>): Promi
     ...settings,
   }).map(([name, value]) => `${name}=${value}`)
   const daemon = await startDaemon({ loaded: configFrom({}, 'relay.example', { overrides }), events: new Events(() => systemClock.now()) })
+  closers.push(() => daemon.stop())
+  const client = createTransport({ host: '127.0.0.1', port: daemon.listeners[0]?.port ?? 0, ignoreTLS: true })
+  return { server, far, client }
+}
+
+/** Statements per message that change messages and recipients, for messages one after the other, each of which is delivered at its second attempt. */
+async function statementsWith(settings: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, number>> {
+  const { server, far, client } = await openDaemon(settings)
+  const left = async (): Promise<number> => Number((await server.query('select count(*)::int as n from message'))[0]?.['n'])
+  const queries = vi.spyOn(Connection.prototype, 'query')
   try {
-    const client = createTransport({ host: '127.0.0.1', port: daemon.listeners[0]?.port ?? 0, ignoreTLS: true })
-    const left = async (): Promise<number> => Number((await server.query('select count(*)::int as n from message'))[0]?.['n'])
-    const queries = vi.spyOn(Connection.prototype, 'query')
     for (let n = 1; n <= COUNTED; n++) {
-      await client.sendMail({ from: 'app@us.example', to: `defer-${n}@far.example`, headers: { 'X-Number': String(n) }, text: 'hi' })
+      await client.sendMail({ ...TEXT, from: 'app@us.example', to: `defer-${n}@far.example`, ...numbered(n) })
       await until(`message ${n} has left`, 60_000, async () => far.delivered.has(n) && (await left()) === 0)
     }
     const texts = queries.mock.calls.map(([text]) => text)
@@ -191,6 +220,5 @@ async function statementsWith(settings: Readonly<Record<string, string>>): Promi
     return new Map(counts.filter(([, perMessage]) => perMessage > 0))
   } finally {
     vi.restoreAllMocks()
-    await daemon.stop()
   }
 }

@@ -241,7 +241,9 @@ export class DueQueue {
     const { table, clock, shards } = this.#state
     const backlog = this.#backlogs.of(name, band)
     if (backlog === undefined || !shards.schedules(name)) return
-    const from = backlog.size > 0 || backlog.isReading ? clock.now() : backlog.unreadFrom
+    const hasMore = backlog.size > 0 || backlog.isReading
+    // Recipients that could not be claimed may still wait, because an operation had locked their rows: a claim of all due mail follows the order.
+    const from = hasMore ? clock.now() : backlog.hasMissed ? 0 : backlog.unreadFrom
     if (from === Infinity) return this.#backlogs.end(name, band)
     table.get(name).mail.expect(from, [band])
     this.schedule(table.get(name))

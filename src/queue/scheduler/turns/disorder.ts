@@ -67,6 +67,11 @@ export class Disorder {
     this.#lost += recipients
   }
 
+  /** True when recipients that were taken could not be claimed. */
+  get hasLost(): boolean {
+    return this.#lost > 0
+  }
+
   /** Ends a reading of all that is due. True when too many recipients are out of their places, and the order is to be made anew. */
   readAll({ recipients, shares }: Order, now: QueueTime): boolean {
     this.#late.clear()

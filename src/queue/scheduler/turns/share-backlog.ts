@@ -53,6 +53,11 @@ export class Backlog {
     return this.#unreadFrom
   }
 
+  /** True when recipients that were taken could not be claimed, since the order was made. */
+  get hasMissed(): boolean {
+    return this.#disorder.hasLost
+  }
+
   /** Notes that recipients are due at a time which may not be in the order. */
   expect(dueAt: QueueTime): void {
     this.#behind = Math.min(this.#behind, dueAt)

@@ -186,6 +186,16 @@ test('a share most of whose mail was held or deleted has its part with the rest'
   expect([countOf(next, 'a'), countOf(next, 'b')]).toEqual([20, 20])
 })
 
+test('an order none of whose recipients can be claimed is not made anew', () => {
+  const store = new Store()
+  store.add('a', 300)
+  const backlog = new Backlog()
+  store.read(backlog, 1_000)
+  for (let n = 0; n < 30; n++) backlog.claimed({ claimed: 0, missed: backlog.take(10).length }, 1_000 + n)
+  expect(backlog.size).toBe(0)
+  expect(backlog.unreadFrom).toBe(Infinity)
+})
+
 test('mail that came while the store was read is not lost', () => {
   const store = new Store()
   store.add('news', 10, 100)
