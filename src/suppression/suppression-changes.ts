@@ -1,6 +1,7 @@
 /** Changes of the suppression list by order of operators, with their records in the audit log and their events. */
 import type { Actor } from '../store/records/audit-log.ts'
 import type { EventRecorder } from '../outbox/event-recorder.ts'
+import { maskControls } from '../mail/smtp-reply.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import {
   FIRST_KEY,
@@ -18,7 +19,7 @@ import type { EventOf, Events } from '../telemetry/events.ts'
 /** An entry that an operator adds. */
 export interface RequestedSuppression extends SuppressionKey {
   readonly reason: SuppressionReason
-  /** Text that the refusal quotes; null for none. */
+  /** Text that the refusal quotes; null for none. Its lines are joined by spaces, and other control characters masked, as in replies of hosts. */
   readonly text: string | null
   /** Time after which the entry ends; null for never. */
   readonly duration: Duration | null
@@ -158,11 +159,19 @@ export class SuppressionChanges {
 
 const severalOf = (entries: number, by: string) => ({ scope: null, address: null, reason: null, by, text: null, until: null, entries })
 
+const oneLine = (text: string): string =>
+  maskControls(
+    text
+      .trim()
+      .split(/\s*[\r\n]+\s*/)
+      .join(' '),
+  )
+
 const entryOf = ({ scope, address, reason, text, until }: ImportedSuppression, now: QueueTime, addedBy: string): NewSuppression => ({
   scope,
   address,
   reason,
-  reply: text,
+  reply: oneLine(text ?? '') || null,
   destination: null,
   since: now,
   until,

@@ -64,6 +64,8 @@ test('bad and doubled values are refused, and the parameter is unknown where no 
     'MT-PRIORITY=',
     'MT-PRIORITY=10',
     'MT-PRIORITY=+4',
+    'MT-PRIORITY=-0',
+    'MT-PRIORITY=04',
     'MT-PRIORITY=high',
     'MT-PRIORITY=1 MT-PRIORITY=1',
   ])

@@ -129,9 +129,8 @@ const MAIL: Readonly<Record<string, Reader<MailParameters>>> = {
     return undefined
   },
   'MT-PRIORITY': (value, into) => {
-    if (into.priority !== undefined || !/^-?\d$/.test(value ?? '')) return reply(501, '5.5.2', 'Bad MT-PRIORITY parameter syntax')
-    // -0 is 0.
-    into.priority = Number(value) + 0
+    if (into.priority !== undefined || !/^(?:0|-?[1-9])$/.test(value ?? '')) return reply(501, '5.5.2', 'Bad MT-PRIORITY parameter syntax')
+    into.priority = Number(value)
     return undefined
   },
 }

@@ -70,6 +70,15 @@ test('an export is imported; a mistake in a line imports nothing', async () => {
   expect((await says('list', '--json')).trim().split('\n')).toHaveLength(2)
 })
 
+test('a text of several lines is one line, so that its export is imported', async () => {
+  await says('add', 'a@far.example', '--text', ' no such\r\n  user:\t"a"\n')
+  const csv = await says('export')
+  const path = join(operator.directory, 'list.csv')
+  writeFileSync(path, csv)
+  expect(await says('import', path)).toBe('1 entry imported\n')
+  expect(JSON.parse(await says('list', '--json'))).toMatchObject({ text: 'no such user:?"a"' })
+})
+
 test.each([
   [['add', 'bob'], 'is neither an address nor @domain'],
   [['add', '*@b.example'], 'is neither an address nor @domain'],
