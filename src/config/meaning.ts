@@ -15,7 +15,7 @@ import { parseDatabaseUrl } from './values/database-url.ts'
 import { assertFamily, listenAt } from './values/endpoints.ts'
 import { Networks } from './values/networks.ts'
 import type { NextHop } from './values/next-hop.ts'
-import { assertClass, classReaders } from './values/tables/class-tables.ts'
+import { assertKnownClasses, classReaders } from './values/tables/class-tables.ts'
 import { shareReaders } from './values/tables/share-options.ts'
 import type { Config, Listener, OptionName } from './options.ts'
 import { foreignTableType } from './values/postfix-parameters.ts'
@@ -276,7 +276,7 @@ function listenerTrials({ address, class: ofClass, settings, positions }: Listen
   const readers = { ...addressReaders(values, origins), ...restrictionReaders(values) }
   const own = Object.entries(readers).filter(([name]) => Object.hasOwn(settings, name))
   const listens = address === '' ? [] : [['address', () => listenAt(address, 'smtpd', config.inet_protocols)] as const]
-  const classes = ofClass === '' ? [] : [['class', () => assertClass(ofClass, config, '[[smtpd]] class')] as const]
+  const classes = ofClass === '' ? [] : [['class', () => assertKnownClasses([ofClass], config, '[[smtpd]] class')] as const]
   return [...listens, ...classes, ...own].map(([name, read]) => ({ where: positions[name] ?? '', read }))
 }
 

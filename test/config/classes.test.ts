@@ -63,11 +63,14 @@ test('all mistakes of the tables are named at once', () => {
       class: {
         ...Object.fromEntries(names),
         normal: { weight: 0, reserve: '60%', allow: ['normal'], colour: 'red' },
-        'Bad Name': { allow: ['10.0.0.0/99'], maximal_queue_lifetime: 'soon' },
+        'Bad Name': { allow: ['10.0.0.0/99', 'app', '::1/200', '', 'token:'], maximal_queue_lifetime: 'soon' },
       },
     }).toSorted(),
   ).toEqual([
-    expect.stringContaining('class.Bad Name: allow: expected a network'),
+    expect.stringContaining('class.Bad Name: allow: "" is no user of AUTH, token:NAME or network'),
+    expect.stringContaining('class.Bad Name: allow: "token:" is no user of AUTH, token:NAME or network'),
+    expect.stringMatching(/class\.Bad Name: allow: expected a network such as .*, got 10\.0\.0\.0\/99/),
+    expect.stringMatching(/class\.Bad Name: allow: expected a network such as .*, got ::1\/200/),
     expect.stringContaining('class.Bad Name: expected a name of lower-case letters'),
     expect.stringContaining('class.Bad Name: weight is missing'),
     expect.stringContaining('class.Bad Name: maximal_queue_lifetime: expected a time'),
@@ -94,14 +97,14 @@ test('whatever names a class names one that exists', () => {
   expect(
     problemsOf({
       class: { fast: { weight: 100 } },
-      sasl_class_maps: { app: 'quick' },
+      sasl_class_maps: { app: 'quick', web: 'fast', shop: 'slow', store: 'slow' },
       sender_class_maps: 'static:bulk',
       class_header: 'X Class',
       smtpd: [{ address: '127.0.0.1:2587', class: 'bulk' }],
     }),
   ).toEqual([
     expect.stringContaining('default_class: there is no table [class.normal]'),
-    expect.stringContaining('sasl_class_maps: there is no table [class.quick]'),
+    expect.stringContaining('sasl_class_maps: there are no tables [class.quick], [class.slow]; add them, or name other classes'),
     expect.stringContaining('sender_class_maps: there is no table [class.bulk]'),
     expect.stringContaining('class_header: "X Class" is not the name of a header field'),
     expect.stringContaining('[[smtpd]] class: there is no table [class.bulk]'),

@@ -42,7 +42,7 @@ test('wrong keys, weights and combinations are refused at once', () => {
     expect.stringContaining('colour'),
     expect.stringContaining('fair_share: expected'),
     expect.stringContaining('share_key: header:X-Tenant counts for clients that the allow of a class names, and none does'),
-    expect.stringContaining('share_weight_maps: "0" is not the weight of a share'),
+    expect.stringContaining('share_weight_maps: "0", "heavy", "1001" are not weights of shares; write whole numbers from 1 to 1000'),
   ])
   expect(problemsOf({ fair_share: 'yes', share_weight_maps: { 'a.example': '0' }, share_key: 'tenant' })).toEqual([
     expect.stringContaining('share_key: expected one or more of login, token, sender_domain, client, or header:NAME'),

@@ -93,8 +93,7 @@ function readClassTable(
   }
   if (!raw.has('weight')) refuse(first, `weight is missing, a number from 1 to ${MOST_WEIGHT}`)
   const allow = read('allow', is.list, [])
-  const mistake = allowMistake(name, allow)
-  if (mistake !== null) refuse(raw.get('allow')?.where ?? '', `allow: ${mistake}`)
+  for (const mistake of allowMistakes(name, allow)) refuse(raw.get('allow')?.where ?? '', `allow: ${mistake}`)
   const settings: Partial<Record<string, unknown>> = {}
   for (const key of CLASS_SETTINGS) {
     const given = raw.get(key)
@@ -111,11 +110,18 @@ function readClassTable(
   }
 }
 
-function allowMistake(name: string, allow: readonly string[]): string | null {
-  if (allow.includes(name)) return `${name} is the class itself; name users of AUTH, token:NAME for a token of the API, or networks`
+function allowMistakes(name: string, allow: readonly string[]): readonly string[] {
+  const own = allow.includes(name)
+    ? [`${name} is the class itself; name users of AUTH, token:NAME for a token of the API, or networks`]
+    : []
+  return [...own, ...allow.flatMap((one) => entryMistake(one) ?? [])]
+}
+
+function entryMistake(entry: string): string | undefined {
+  if (/^(?:token:)?$/.test(entry)) return `${JSON.stringify(entry)} is no user of AUTH, token:NAME or network`
   try {
-    void new Networks(allow.filter(isNetwork), 'allow')
-    return null
+    if (isNetwork(entry)) void new Networks([entry], 'allow')
+    return undefined
   } catch (error) {
     return errorMessage(error).replace(/^allow: /, '')
   }
@@ -131,15 +137,16 @@ interface ClassConfig extends Classes, Readonly<Record<ClassMapName, readonly Ta
 
 const FIELD_NAME = /^[\u0021-\u0039\u003b-\u007e]+$/
 
-/** Throws an Error that begins with `parameter` when there is no such class. */
-export function assertClass(name: string, { class: classes }: Classes, parameter: string): void {
+/** Throws an Error that begins with `parameter` when there are no classes, or some that are named are not there. */
+export function assertKnownClasses(names: readonly string[], { class: classes }: Classes, parameter: string): void {
   if (classes.size === 0) throw new Error(`${parameter}: there are no classes; add [class.NAME] tables, or leave it out`)
-  if (!classes.has(name)) throw new Error(`${parameter}: there is no table [class.${name}]; add it, or name another class`)
+  const unknown = [...new Set(names)].filter((name) => !classes.has(name)).map((name) => `[class.${name}]`)
+  if (unknown.length === 1) throw new Error(`${parameter}: there is no table ${unknown.join()}; add it, or name another class`)
+  if (unknown.length > 1) throw new Error(`${parameter}: there are no tables ${unknown.join(', ')}; add them, or name other classes`)
 }
 
 function assertMap(config: ClassConfig, name: ClassMapName): void {
-  if (config[name].length > 0 && config.class.size === 0) assertClass('', config, name)
-  for (const value of valuesOf(config[name])) assertClass(value, config, name)
+  if (config[name].length > 0) assertKnownClasses(valuesOf(config[name]), config, name)
 }
 
 /** The parameters of classes with their trials. */

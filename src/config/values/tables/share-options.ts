@@ -1,5 +1,4 @@
 /** Parameters of fair shares. */
-import { errorMessage } from '../../../system/caught-error.ts'
 import type { ClassTable } from './class-table.ts'
 import { fieldOfKey, isFieldKey, SHARE_PARTS, type SharePart } from '../limit-terms.ts'
 import { tables, valuesOf, type TableSource } from '../lookup-tables.ts'
@@ -43,11 +42,26 @@ export class UnusableWeight extends Error {
   override readonly name = 'UnusableWeight'
 }
 
+const weightIn = (text: string): number | undefined => {
+  const weight = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0
+  return weight >= 1 && weight <= MOST_SHARE_WEIGHT ? weight : undefined
+}
+
+/** The refusal of texts that are no weights. */
+function unusable(wrong: readonly string[]): UnusableWeight {
+  const named = wrong.map((text) => JSON.stringify(text)).join(', ')
+  return new UnusableWeight(
+    wrong.length === 1
+      ? `${named} is not the weight of a share; write a whole number from 1 to ${MOST_SHARE_WEIGHT}`
+      : `${named} are not weights of shares; write whole numbers from 1 to ${MOST_SHARE_WEIGHT}`,
+  )
+}
+
 /** The weight of a share. Throws UnusableWeight for other text. */
 export function parseShareWeight(text: string): number {
-  const weight = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0
-  if (weight >= 1 && weight <= MOST_SHARE_WEIGHT) return weight
-  throw new UnusableWeight(`${JSON.stringify(text)} is not the weight of a share; write a whole number from 1 to ${MOST_SHARE_WEIGHT}`)
+  const weight = weightIn(text)
+  if (weight === undefined) throw unusable([text])
+  return weight
 }
 
 /** The parameters of shares with their trials. `malformed` are parameters that have the default value because their own was refused. */
@@ -66,12 +80,7 @@ export const shareReaders = (config: ShareConfig, malformed: ReadonlySet<string>
   share_weight_maps: () => {
     if (config.share_weight_maps.length > 0 && !config.fair_share && !malformed.has('fair_share'))
       throw new Error('share_weight_maps: fair_share is no, so that weights have no effect; set fair_share = "yes", or leave it out')
-    for (const text of valuesOf(config.share_weight_maps)) {
-      try {
-        parseShareWeight(text)
-      } catch (cause) {
-        throw new Error(`share_weight_maps: ${errorMessage(cause)}`, { cause })
-      }
-    }
+    const wrong = valuesOf(config.share_weight_maps).filter((text) => weightIn(text) === undefined)
+    if (wrong.length > 0) throw new Error(`share_weight_maps: ${unusable(wrong).message}`)
   },
 })
