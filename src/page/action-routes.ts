@@ -33,16 +33,16 @@ import type { View } from './markup/view.ts'
 import { auditScreen } from './screens/system/audit-screen.ts'
 import { suspensionForm, suspensionOf } from './suspension-form.ts'
 import { suspensionPanel, type SuspensionVerb } from './screens/suspension-panels.ts'
-import { bodyOf, conditionsOf, describedFilter, filterTextOf, optionsOf, unknownIn } from './screens/filter-text.ts'
+import { bodyOf, conditionsOf, describedFilter, filterTextOf, FILTER_PARAMETERS, optionsOf } from './screens/filter-text.ts'
 import { classQuestion, nothingSelected, operationScreen, planScreen, timeQuestion, TYPED_FROM } from './screens/operation-screens.ts'
 import type { CauseJson } from '../resources/cause-json.ts'
+import { texts } from './screen-parameters.ts'
 import {
   FORM_LIMIT,
   orUndefined,
   requesterOf,
   screenAnswer,
   screenRoute,
-  text,
   type PageDeps,
   type ScreenDeps,
   type ShownRequest,
@@ -62,11 +62,13 @@ export const placeOf = (back: string | null): string =>
     ? back
     : 'messages'
 
-/** Parameters of the screen of an operation beside the conditions. */
-const BESIDES: readonly string[] = ['operation', 'id', 'scope', 'back', 'problem', 'not_before', 'to_class']
+/** Parameters of the screen of an operation: those that select, several ids among them, and those of the operation. */
+const PLAN = { ...FILTER_PARAMETERS, ...texts('operation', 'id', 'scope', 'back', 'problem', 'not_before', 'to_class') }
 
-const operationOf = (query: URLSearchParams): (typeof OPERATIONS)[number] =>
-  shaped(z.object({ operation: z.enum(OPERATIONS) }), { operation: query.get('operation') ?? undefined }).operation
+type PlanRequest = ShownRequest<typeof PLAN>
+
+const operationOf = ({ operation }: PlanRequest['asked']): (typeof OPERATIONS)[number] =>
+  shaped(z.object({ operation: z.enum(OPERATIONS) }), { operation: orUndefined(operation) }).operation
 
 /** An operation as a query describes it, with its forms for the API, for a command, and for people. */
 interface AskedAction {
@@ -85,49 +87,40 @@ function causeFilterOf(conditions: Readonly<Record<string, string>>): AskedActio
 }
 
 /** The time of a reschedule; undefined without a valid one. */
-const releaseIn = (query: URLSearchParams): NamedTime | undefined => {
-  const given = orUndefined(text(query, 'not_before'))
-  return given === undefined ? undefined : parseNamedTime(given)
-}
-
-const timeIn = (query: URLSearchParams) => (releaseIn(query) === undefined ? {} : { not_before: text(query, 'not_before') })
+const releaseIn = ({ not_before: given }: PlanRequest['asked']): NamedTime | undefined => (given === '' ? undefined : parseNamedTime(given))
 
 /** The class of a reclass; undefined for other operations, whose conditions may have a class, and without one. */
-const classIn = (query: URLSearchParams): string | undefined =>
-  operationOf(query) === 'reclass' ? orUndefined(text(query, 'to_class')) : undefined
+const classIn = (asked: PlanRequest['asked']): string | undefined =>
+  operationOf(asked) === 'reclass' ? orUndefined(asked.to_class) : undefined
 
 /** The parameters but one, for the form that asks for it. */
 const keptOf = (query: URLSearchParams, without: string): Readonly<Record<string, readonly string[]>> =>
   Object.fromEntries([...query.keys()].filter((name) => name !== without).map((name) => [name, query.getAll(name)]))
 
 /** The screen that asks for the time of a reschedule; null when it has one, and for other operations. */
-function askedForTime(view: View, query: URLSearchParams): Answer | null {
-  if (operationOf(query) !== 'reschedule' || releaseIn(query) !== undefined) return null
+function askedForTime(view: View, { query, asked }: PlanRequest): Answer | null {
+  if (operationOf(asked) !== 'reschedule' || releaseIn(asked) !== undefined) return null
   const problem = query.has('not_before') ? 'A time is expected, such as 2h or 2026-11-24T08:00:00Z.' : null
-  return screenAnswer(view, timeQuestion(view, { query: keptOf(query, 'not_before'), back: placeOf(query.get('back')), problem }))
+  return screenAnswer(view, timeQuestion(view, { query: keptOf(query, 'not_before'), back: placeOf(asked.back), problem }))
 }
 
 /** The screen that asks for the class of a reclass; null when it has one, and for other operations. */
-function askedForClass(view: View, query: URLSearchParams): Answer | null {
-  if (operationOf(query) !== 'reclass' || classIn(query) !== undefined) return null
-  return screenAnswer(
-    view,
-    classQuestion(view, { query: keptOf(query, 'to_class'), back: placeOf(query.get('back')), classes: view.classes }),
-  )
+function askedForClass(view: View, { query, asked }: PlanRequest): Answer | null {
+  if (operationOf(asked) !== 'reclass' || classIn(asked) !== undefined) return null
+  return screenAnswer(view, classQuestion(view, { query: keptOf(query, 'to_class'), back: placeOf(asked.back), classes: view.classes }))
 }
 
 /** Null when no message is checked. */
-function actionOf(query: URLSearchParams, view: View, moment: Moment): AskedAction | null {
-  const operation = operationOf(query)
-  const filter = filterTextOf(query, view)
-  shaped(conditionShape, unknownIn(query, BESIDES))
+function actionOf({ query, asked: given }: PlanRequest, view: View, moment: Moment): AskedAction | null {
+  const operation = operationOf(given)
+  const filter = filterTextOf(given, view)
   const ids = query.getAll('id')
-  const release = releaseIn(query)
-  const named = classIn(query)
+  const release = releaseIn(given)
+  const named = classIn(given)
   const last = named === undefined ? [] : [named]
-  const inBody = { ...timeIn(query), ...(named === undefined ? {} : { class: named }) }
+  const inBody = { ...(release === undefined ? {} : { not_before: given.not_before }), ...(named === undefined ? {} : { class: named }) }
   const time = release === undefined ? [] : [`${release.kind === 'span' ? '--in' : '--at'}=${namedTimeText(release)}`]
-  if (text(query, 'scope') === 'ids' || (ids.length > 0 && text(query, 'scope') !== 'filter')) {
+  if (given.scope === 'ids' || (ids.length > 0 && given.scope !== 'filter')) {
     if (ids.length === 0) return null
     const selection = { kind: 'ids', ids } as const
     const request: DirectRequest = { operation, selection, not_before: release, class: named }
@@ -160,16 +153,15 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   typed: 'The number was not the number of messages. Nothing was changed.',
 }
 
-async function planAnswer(deps: ScreenDeps, request: ShownRequest, view: View): Promise<Answer> {
-  const { query } = request
-  const question = askedForTime(view, query) ?? askedForClass(view, query)
+async function planAnswer(deps: ScreenDeps, request: PlanRequest, view: View): Promise<Answer> {
+  const question = askedForTime(view, request) ?? askedForClass(view, request)
   if (question !== null) return question
-  const back = placeOf(query.get('back'))
-  const action = actionOf(query, view, momentOf(deps.view.clock))
+  const back = placeOf(request.asked.back)
+  const action = actionOf(request, view, momentOf(deps.view.clock))
   if (action === null) return screenAnswer(view, nothingSelected(view, back))
   const { asked, words, selection, causeFilter, body } = action
   const plan = await operationPlan(deps.view, asked, request.requester)
-  const again = new URLSearchParams(query)
+  const again = new URLSearchParams(request.query)
   again.delete('problem')
   const key = createHash('sha256').update(`${plan.token} ${view.now}`).digest('hex')
   const facts = {
@@ -181,7 +173,7 @@ async function planAnswer(deps: ScreenDeps, request: ShownRequest, view: View): 
     again: again.toString(),
     key,
     back,
-    problem: PROBLEMS[text(query, 'problem')] ?? null,
+    problem: PROBLEMS[request.asked.problem] ?? null,
   }
   return screenAnswer(view, planScreen(view, facts))
 }
@@ -217,7 +209,7 @@ const idOf = ({ parameters }: Pick<RouteRequest<unknown>, 'parameters'>): number
 
 function operationRoutes(deps: ScreenDeps): readonly Route[] {
   return [
-    screenRoute(deps, { path: '/operations/new', role: 'operator', slots: 'operations' }, (request, view) =>
+    screenRoute(deps, { path: '/operations/new', role: 'operator', slots: 'operations', parameters: PLAN }, (request, view) =>
       planAnswer(deps, request, view),
     ),
     route({
@@ -228,7 +220,7 @@ function operationRoutes(deps: ScreenDeps): readonly Route[] {
       slots: 'operations',
       handler: (request) => start(deps, request),
     }),
-    screenRoute(deps, { path: '/operations/:id' }, async (request, view) => {
+    screenRoute(deps, { path: '/operations/:id', parameters: texts('back') }, async (request, view) => {
       const operation = await operationState(deps.view, idOf(request), request.requester)
       return screenAnswer(view, operationScreen(view, { operation, back: backOf(request.query) }))
     }),
@@ -291,17 +283,12 @@ function suspensionRoutes(deps: PageDeps): readonly Route[] {
   ]
 }
 
+const AUDIT = texts('who', 'action', 'request_id', 'recorded_after', 'recorded_before', 'before')
+
 const auditRoute = (deps: PageDeps): Route =>
-  screenRoute(deps, { path: '/audit' }, async (request, view) => {
+  screenRoute(deps, { path: '/audit', parameters: AUDIT }, async (request, view) => {
     assertUnlimited(request)
-    const query = {
-      who: text(request.query, 'who'),
-      action: text(request.query, 'action'),
-      request_id: text(request.query, 'request_id'),
-      recorded_after: text(request.query, 'recorded_after'),
-      recorded_before: text(request.query, 'recorded_before'),
-    }
-    const before = text(request.query, 'before')
+    const { before, ...query } = request.asked
     const range = timeRangeIn({ after: query.recorded_after, before: query.recorded_before }, view)
     if (typeof range === 'string') {
       const facts = { page: { records: [], next: null }, query, range: ANY_TIME, before, problem: range }

@@ -7,7 +7,8 @@ import { route, type Route } from '../http/route-table.ts'
 import { deliverability } from '../queries/domains/deliverability.ts'
 import { domainQuestion, keptCheck, keptChecks, orderCheck } from '../queries/domains/kept-checks.ts'
 import { queryText } from './markup/links.ts'
-import { FORM_LIMIT, orUndefined, requesterOf, screenAnswer, screenRoute, text, type PageDeps } from './page-view.ts'
+import { FORM_LIMIT, requesterOf, screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
+import { texts } from './screen-parameters.ts'
 import { deliverabilityScreen } from './screens/system/deliverability-screen.ts'
 import { checkQuestion, domainReportScreen } from './screens/system/domain-report-screen.ts'
 
@@ -21,10 +22,10 @@ const readRoutes = (deps: PageDeps): readonly Route[] => [
     assertUnlimited(request)
     return screenAnswer(view, deliverabilityScreen(view, await deliverability(deps.view)))
   }),
-  screenRoute(deps, { path: '/deliverability/:domain' }, async (request, view) => {
+  screenRoute(deps, { path: '/deliverability/:domain', parameters: texts('from') }, async (request, view) => {
     assertUnlimited(request)
     const written = request.parameters['domain'] ?? ''
-    const { domain, from } = domainQuestion(deps.view, { domain: written, from: orUndefined(text(request.query, 'from')) ?? written })
+    const { domain, from } = domainQuestion(deps.view, { domain: written, from: request.asked.from || written })
     const check = (await keptCheck(deps.view, { domain, from })) ?? null
     const others = (await keptChecks(deps.view)).filter((one) => one.domain === domain && one.sender_domain !== from)
     return screenAnswer(view, domainReportScreen(view, { domain, from, check, others }))
@@ -32,10 +33,10 @@ const readRoutes = (deps: PageDeps): readonly Route[] => [
 ]
 
 const orderRoutes = (deps: PageDeps): readonly Route[] => [
-  screenRoute(deps, { path: '/domain-check', role: 'operator' }, async (request, view) => {
+  screenRoute(deps, { path: '/domain-check', role: 'operator', parameters: texts('domain', 'from') }, async (request, view) => {
     assertUnlimited(request)
-    const written = text(request.query, 'domain')
-    const from = orUndefined(text(request.query, 'from')) ?? deps.view.loaded().config.myorigin
+    const { domain: written } = request.asked
+    const from = request.asked.from || deps.view.loaded().config.myorigin
     if (written === '') return screenAnswer(view, checkQuestion(view, '', from))
     const asked = domainQuestion(deps.view, { domain: written, from })
     return screenAnswer(view, checkQuestion(view, asked.domain, asked.from))

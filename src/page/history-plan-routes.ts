@@ -11,6 +11,7 @@ import { placeOf } from './action-routes.ts'
 import { queryText } from './markup/links.ts'
 import type { View } from './markup/view.ts'
 import { FORM_LIMIT, requesterOf, screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
+import { texts } from './screen-parameters.ts'
 import { historyPlanScreen, type HistoryFields, type PlanParts } from './screens/history/plan-screen.ts'
 
 interface Client {
@@ -52,13 +53,13 @@ export function historyPlanRoutes<Order>(deps: PageDeps, one: HistoryOperation<O
     reason: z.string().trim().max(200).default(''),
   })
   return [
-    screenRoute(deps, place, async ({ query, requester, signal }, view) => {
-      const fields = fieldsIn(names, query)
+    screenRoute(deps, { ...place, parameters: texts(...names, 'back') }, async ({ asked, requester, signal }, view) => {
+      const fields = fieldsIn(names, Object.entries(asked))
       const { selected, parts } = await one.plan(shaped(shape, bodyOf(fields)), fields, { requester, signal })
       const key = createHash('sha256')
         .update(`${JSON.stringify(selected)} ${view.now}`)
         .digest('hex')
-      const shown = { operation, fields: selected, body: bodyOf(selected), key, back: placeOf(query.get('back')) }
+      const shown = { operation, fields: selected, body: bodyOf(selected), key, back: placeOf(asked['back'] ?? null) }
       return screenAnswer(view, historyPlanScreen(view, parts(view), shown))
     }),
     route({

@@ -6,20 +6,18 @@ import { checkValue } from '../presentation/checked-value.ts'
 import { logPage } from '../queries/log-page.ts'
 import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
 import type { View } from './markup/view.ts'
-import { orUndefined, problemOf, screenAnswer, screenRoute, text, type PageDeps, type ShownRequest } from './page-view.ts'
-import { logScreen, NO_LINES, type LogText } from './screens/system/log-screen.ts'
+import { given, orUndefined, problemOf, screenAnswer, screenRoute, type PageDeps, type ShownRequest } from './page-view.ts'
+import { texts, textsOf } from './screen-parameters.ts'
+import { logScreen, NO_LINES } from './screens/system/log-screen.ts'
 
 const LINES_PER_PAGE = 50
 
-const textsOf = (query: URLSearchParams): LogText =>
-  Object.fromEntries(Object.keys(logConditions.shape).map((name) => [name, text(query, name)])) as LogText
+const LOG = { ...textsOf(logConditions.shape), ...texts('before') }
 
-async function logAnswer(deps: PageDeps, { query }: Pick<ShownRequest, 'query'>, view: View): Promise<Answer> {
-  const asked = textsOf(query)
+async function logAnswer(deps: PageDeps, { asked: { before, ...asked } }: ShownRequest<typeof LOG>, view: View): Promise<Answer> {
   const { logged_after: after, logged_before: end, ...fields } = asked
-  const before = text(query, 'before')
   const range = timeRangeIn({ after, before: end }, view)
-  const checked = checkValue(logConditions, Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== '')))
+  const checked = checkValue(logConditions, given(fields))
   const shown = { query: asked, before }
   const refused = (problem: string): Answer =>
     screenAnswer(view, logScreen(view, { ...shown, page: NO_LINES, range: ANY_TIME, problem }), 422)
@@ -31,7 +29,7 @@ async function logAnswer(deps: PageDeps, { query }: Pick<ShownRequest, 'query'>,
 }
 
 export const logPages = (deps: PageDeps): readonly Route[] => [
-  screenRoute(deps, { path: '/log' }, (request, view) => {
+  screenRoute(deps, { path: '/log', parameters: LOG }, (request, view) => {
     assertUnlimited(request)
     return logAnswer(deps, request, view)
   }),

@@ -15,6 +15,8 @@ import type { InvalidMember } from '../presentation/checked-value.ts'
 import type { Html } from '../presentation/html.ts'
 import { document, type Screen } from './markup/frame.ts'
 import { hereOf, rootOf, type View, type VirtualTime } from './markup/view.ts'
+import { refusedQueryScreen } from './screens/failure-screen.ts'
+import { checkedQuery, type AskedParameters, type ScreenParameters } from './screen-parameters.ts'
 import { chosenZone, zoneClock } from './shown-zone.ts'
 import { FILES_FOLDER } from './static-files.ts'
 
@@ -39,10 +41,11 @@ export function requesterOf({ requester }: Pick<RouteRequest<unknown>, 'requeste
   return requester
 }
 
-/** A value of a query without blanks around it; empty when absent. */
-export const text = (query: URLSearchParams, name: string): string => query.get(name)?.trim() ?? ''
-
 export const orUndefined = (value: string): string | undefined => (value === '' ? undefined : value)
+
+/** The values of a form that are not empty. */
+export const given = (fields: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''))
 
 /** The first mistake in a form. */
 export const problemOf = ([first]: readonly InvalidMember[]): string =>
@@ -82,21 +85,29 @@ export function viewOf(
   }
 }
 
+const NO_PARAMETERS = {} as const satisfies ScreenParameters
+
 /** A request for a screen, by a client with a login. */
-export interface ShownRequest extends RouteRequest<undefined> {
+export interface ShownRequest<Declared extends ScreenParameters = typeof NO_PARAMETERS> extends RouteRequest<undefined> {
+  /** The parameters of the query that the screen declares. */
+  readonly asked: AskedParameters<Declared>
   readonly requester: Requester
   /** Pattern of the destinations that the client may see; null for all. */
   readonly visible: Visible
 }
 
-export const screenRoute = (
+export interface ScreenPlace<Declared extends ScreenParameters = typeof NO_PARAMETERS> {
+  readonly path: string
+  readonly role?: 'viewer' | 'operator' | 'admin'
+  readonly slots?: Route['slots']
+  /** The parameters of the query. One that is not declared is refused. */
+  readonly parameters?: Declared
+}
+
+export const screenRoute = <const Declared extends ScreenParameters = typeof NO_PARAMETERS>(
   deps: PageDeps,
-  {
-    path,
-    role = 'viewer',
-    slots,
-  }: { readonly path: string; readonly role?: 'viewer' | 'operator' | 'admin'; readonly slots?: Route['slots'] },
-  make: (request: ShownRequest, view: View) => Promise<Answer>,
+  { path, role = 'viewer', slots, parameters }: ScreenPlace<Declared>,
+  make: (request: ShownRequest<Declared>, view: View) => Promise<Answer>,
 ): Route =>
   route({
     method: 'GET',
@@ -105,7 +116,10 @@ export const screenRoute = (
     ...(slots === undefined ? {} : { slots }),
     handler: async (request) => {
       const requester = requesterOf(request)
-      return make({ ...request, requester, visible: requester.destinations }, viewOf(deps, request, path, await deps.view.health()))
+      const view = viewOf(deps, request, path, await deps.view.health())
+      const checked = checkedQuery(request.query, parameters ?? (NO_PARAMETERS as Declared))
+      if (checked.kind === 'refused') return screenAnswer(view, refusedQueryScreen(view, checked), 422)
+      return make({ ...request, requester, visible: requester.destinations, asked: checked.asked }, view)
     },
   })
 

@@ -6,6 +6,7 @@ import { formBody, shaped } from '../http/request-body.ts'
 import { route, type Route } from '../http/route-table.ts'
 import { quotaUses } from '../queries/records/quota-uses.ts'
 import { FORM_LIMIT, requesterOf, screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
+import { textsOf } from './screen-parameters.ts'
 import { quotaResetScreen, quotasScreen } from './screens/system/quotas-screen.ts'
 
 const ROWS = 100
@@ -21,7 +22,7 @@ export const quotaPages = (deps: PageDeps): readonly Route[] => {
       const { uses } = await quotaUses(deps.view, config, { limit: ROWS })
       return screenAnswer(view, quotasScreen(view, { uses, isOn: config.quota.size > 0 }))
     }),
-    screenRoute(deps, place, async (request, view) => {
+    screenRoute(deps, { ...place, parameters: textsOf(resetForm.shape) }, async (request, view) => {
       assertUnlimited(request)
       return screenAnswer(view, quotaResetScreen(view, shaped(resetForm, Object.fromEntries(request.query))))
     }),

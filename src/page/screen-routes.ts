@@ -1,7 +1,6 @@
 /** Routes of the screens that read. Each takes the values of the API's queries and renders them. */
 import type { z } from 'zod'
 import { destinationDetails, destinationPage, UNKNOWN_DESTINATION } from '../queries/destinations.ts'
-import { historyPage } from '../queries/departed-mail.ts'
 import { messageSession } from '../queries/messages/message-session.ts'
 import { messageStory } from '../queries/messages/message-story.ts'
 import { contentBeginning, messageCount, messagePage } from '../queries/messages.ts'
@@ -10,10 +9,9 @@ import type { DestinationDetailsJson } from '../resources/destination-json.ts'
 import { type MessageCountJson, type MessagePageJson } from '../resources/message-json.ts'
 import { queueSeries, seriesQuery } from '../queries/series-query.ts'
 import { retryPlans } from '../queries/retry-plans.ts'
-import { conditionShape, durationText } from '../queries/message-query.ts'
+import { conditionShape } from '../queries/message-query.ts'
 import { Problem } from '../http/problem-details.ts'
 import type { Answer, Route } from '../http/route-table.ts'
-import { FINAL_STATES } from '../mail/message.ts'
 import { MINUTE, SECOND, type Duration } from '../system/clock.ts'
 import { checkValue } from '../presentation/checked-value.ts'
 import { asSentence } from '../presentation/text.ts'
@@ -26,18 +24,17 @@ import { contentScreen } from './screens/messages/content-screen.ts'
 import { causesScreen } from './screens/causes-screen.ts'
 import { dialogueScreen } from './screens/messages/dialogue-screen.ts'
 import { destinationScreen, restingDestinationScreen } from './screens/destination-screen.ts'
-import { destinationsScreen } from './screens/destinations-screen.ts'
-import { conditionsOf, filterTextOf, unknownIn, type FilterText } from './screens/filter-text.ts'
+import { DESTINATION_ORDERS, destinationsScreen } from './screens/destinations-screen.ts'
+import { conditionsOf, filterTextOf, FILTER_PARAMETERS, type FilterText } from './screens/filter-text.ts'
 import { FLOW_RANGES, flowChart, type FlowSeries } from './screens/flow-chart.ts'
-import { historyScreen } from './screens/history-screen.ts'
 import { searchScreen } from './screens/search-screen.ts'
 import { messageScreen } from './screens/messages/message-screen.ts'
 import { MESSAGE_ORDERS, messagesScreen } from './screens/messages-screen.ts'
 import { nowScreen } from './screens/now-screen.ts'
 import { plannerScreen, type PlannerQuery } from './screens/system/planner-screen.ts'
 import { SENDERS_SHOWN } from './screens/senders-list.ts'
-import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
-import { markupAnswer, orUndefined, problemOf, screenAnswer, screenRoute, text, type ScreenDeps, type ShownRequest } from './page-view.ts'
+import { TEXT, texts, type AskedParameters } from './screen-parameters.ts'
+import { markupAnswer, orUndefined, problemOf, screenAnswer, screenRoute, type ScreenDeps, type ShownRequest } from './page-view.ts'
 
 const ROWS_PER_PAGE = 50
 /** A screen does not wait longer for counts that read much of the queue. */
@@ -45,37 +42,36 @@ const FIGURES_WITHIN: Duration = 300
 /** A screen does not wait longer for a count, and shows the number counted so far. */
 const COUNT_WITHIN: Duration = 100
 
-/** The chosen value, or the first of the permitted ones. */
-const chosen = <T extends string>(query: URLSearchParams, name: string, values: readonly [T, ...T[]]): T =>
-  values.find((one) => one === query.get(name)) ?? values[0]
+const FLOW = { range: FLOW_RANGES } as const
 
 const nowRoute = (deps: ScreenDeps): Route =>
-  screenRoute(deps, { path: '/' }, async ({ query, visible, signal }, view) => {
-    const [now = null, series] = await Promise.all([deps.now.within(FIGURES_WITHIN, visible, signal), flowSeries(deps, query)])
+  screenRoute(deps, { path: '/', parameters: FLOW }, async ({ asked, visible, signal }, view) => {
+    const [now = null, series] = await Promise.all([deps.now.within(FIGURES_WITHIN, visible, signal), flowSeries(deps, asked)])
     return screenAnswer(view, nowScreen(view, { now, series }))
   })
 
-async function flowSeries({ view }: ScreenDeps, query: URLSearchParams): Promise<FlowSeries> {
-  const range = chosen(query, 'range', FLOW_RANGES)
+async function flowSeries({ view }: ScreenDeps, asked: AskedParameters<typeof FLOW>): Promise<FlowSeries> {
+  const range = asked.range || FLOW_RANGES[0]
   return { range, flow: await queueSeries(view, seriesQuery.parse({ since: range }), null) }
 }
 
 /** The chart of Now alone, for the script of a screen that stays open. */
 const flowRoute = (deps: ScreenDeps): Route =>
-  screenRoute(deps, { path: '/charts/flow' }, async ({ query, visible, signal }, view) => {
-    const [now = null, series] = await Promise.all([deps.now.within(FIGURES_WITHIN, visible, signal), flowSeries(deps, query)])
+  screenRoute(deps, { path: '/charts/flow', parameters: FLOW }, async ({ asked, visible, signal }, view) => {
+    const [now = null, series] = await Promise.all([deps.now.within(FIGURES_WITHIN, visible, signal), flowSeries(deps, asked)])
     return markupAnswer(flowChart(view, series, now))
   })
 
+const DESTINATIONS = { name: TEXT, order: DESTINATION_ORDERS, after: TEXT } as const
+
 const destinationsRoute = (deps: ScreenDeps): Route =>
-  screenRoute(deps, { path: '/destinations', slots: 'searches' }, async ({ query, visible, signal }, view) => {
+  screenRoute(deps, { path: '/destinations', slots: 'searches', parameters: DESTINATIONS }, async ({ asked, visible, signal }, view) => {
     if ((await deps.now.within(FIGURES_WITHIN, visible, signal)) === undefined)
       return screenAnswer(view, countingScreen('destinations', 'Destinations'))
-    const order = chosen(query, 'order', ['waiting', 'name'])
-    const [name, after] = [text(query, 'name'), text(query, 'after')]
-    const asked = { order, limit: ROWS_PER_PAGE, name: orUndefined(name), after: orUndefined(after) }
-    const { destinations, next } = await destinationPage(deps.view, asked, { visible, signal })
-    return screenAnswer(view, destinationsScreen(view, { destinations, next, query: { name, order, after } }))
+    const order = asked.order || DESTINATION_ORDERS[0]
+    const page = { order, limit: ROWS_PER_PAGE, name: orUndefined(asked.name), after: orUndefined(asked.after) }
+    const { destinations, next } = await destinationPage(deps.view, page, { visible, signal })
+    return screenAnswer(view, destinationsScreen(view, { destinations, next, query: { ...asked, order } }))
   })
 
 /** Null for a destination without queued mail and without a recorded state. Rejects with every other Problem. */
@@ -124,11 +120,16 @@ const countOf = async (deps: ScreenDeps, { query, page, visible }: FirstPage, is
 
 const NOTHING = { messages: [], next: null } as const
 
-async function messagesAnswer(deps: ScreenDeps, { query, visible, signal }: ShownRequest, view: View): Promise<Answer> {
-  const filter: FilterText = filterTextOf(query, view)
-  const after = text(query, 'after')
-  const order = chosen(query, 'order', MESSAGE_ORDERS)
-  const checked = checkValue(conditionShape, { ...conditionsOf(filter), ...unknownIn(query, ['after', 'order']) })
+const MESSAGES = { ...FILTER_PARAMETERS, order: MESSAGE_ORDERS, after: TEXT } as const
+
+async function messagesAnswer(
+  deps: ScreenDeps,
+  { asked: { after, ...asked }, visible, signal }: ShownRequest<typeof MESSAGES>,
+  view: View,
+): Promise<Answer> {
+  const filter: FilterText = filterTextOf(asked, view)
+  const order = asked.order || MESSAGE_ORDERS[0]
+  const checked = checkValue(conditionShape, conditionsOf(filter))
   if (!checked.ok) {
     const facts = { page: NOTHING, filter, count: null, senders: null, after, order, problem: problemOf(checked.invalid) }
     return screenAnswer(view, messagesScreen(view, facts), 422)
@@ -140,25 +141,28 @@ async function messagesAnswer(deps: ScreenDeps, { query, visible, signal }: Show
   const count = await countOf(deps, first, after === '')
   signal.throwIfAborted()
   const isCounted = after === '' && filter.sender === '' && page.messages.length > 1
-  const asked = { visible, signal, limit: SENDERS_SHOWN }
-  const senders = isCounted ? ((await deps.senders.within(COUNT_WITHIN, conditions, asked)) ?? 'counting') : null
+  const senders = isCounted
+    ? ((await deps.senders.within(COUNT_WITHIN, conditions, { visible, signal, limit: SENDERS_SHOWN })) ?? 'counting')
+    : null
   return screenAnswer(view, messagesScreen(view, { page, filter, count, senders, after, order, problem: null }))
 }
 
 const messagesRoute = (deps: ScreenDeps): Route =>
-  screenRoute(deps, { path: '/messages', slots: 'searches' }, (request, view) => messagesAnswer(deps, request, view))
+  screenRoute(deps, { path: '/messages', slots: 'searches', parameters: MESSAGES }, (request, view) => messagesAnswer(deps, request, view))
 
 /** Number of a page of a list in a screen; not a whole number for an invalid one. */
-const pageIn = (query: URLSearchParams, name: string): number => Number(orUndefined(text(query, name)) ?? 1)
+const pageIn = (asked: string): number => Number(orUndefined(asked) ?? 1)
+
+const MESSAGE = { scale: TIMELINE_SCALES, recipients: TEXT, attempts: TEXT } as const
 
 const messageRoute = (deps: ScreenDeps): Route =>
-  screenRoute(deps, { path: '/messages/:id' }, async (request, view) =>
+  screenRoute(deps, { path: '/messages/:id', parameters: MESSAGE }, async ({ parameters, asked, requester }, view) =>
     screenAnswer(
       view,
       messageScreen(view, {
-        message: await messageStory(deps.view, request.parameters['id'] ?? '', request.requester),
-        scale: chosen(request.query, 'scale', TIMELINE_SCALES),
-        pages: { recipients: pageIn(request.query, 'recipients'), attempts: pageIn(request.query, 'attempts') },
+        message: await messageStory(deps.view, parameters['id'] ?? '', requester),
+        scale: asked.scale || TIMELINE_SCALES[0],
+        pages: { recipients: pageIn(asked.recipients), attempts: pageIn(asked.attempts) },
       }),
     ),
   )
@@ -168,63 +172,35 @@ const dialogueRoute = (deps: ScreenDeps): Route =>
     screenAnswer(view, dialogueScreen(view, { queueId: id, session: await messageSession(deps.view, id, session, visible) })),
   )
 
+const CONTENT = {
+  path: '/messages/:id/content',
+  slots: 'searches',
+  parameters: { show: CONTENT_SECTIONS.map(({ name }) => name) },
+} as const
+
 const contentRoute = (deps: ScreenDeps): Route =>
-  screenRoute(deps, { path: '/messages/:id/content', slots: 'searches' }, async ({ parameters: { id = '' }, query, requester }, view) => {
-    const shown = CONTENT_SECTIONS.find(({ name }) => name === query.get('show')) ?? CONTENT_SECTIONS[0]
+  screenRoute(deps, CONTENT, async ({ parameters: { id = '' }, asked, requester }, view) => {
     const beginning = await contentBeginning(deps.view, id, requester)
-    return screenAnswer(view, contentScreen(view, { queueId: id, shown: shown.name, beginning }))
+    return screenAnswer(view, contentScreen(view, { queueId: id, shown: asked.show || CONTENT_SECTIONS[0].name, beginning }))
   })
-
-async function historyAnswer(deps: ScreenDeps, { query, visible, signal }: ShownRequest, view: View): Promise<Answer> {
-  const shown = {
-    sender: text(query, 'sender'),
-    recipient: text(query, 'recipient'),
-    outcome: text(query, 'outcome'),
-    since: text(query, 'since'),
-    left_after: text(query, 'left_after'),
-    left_before: text(query, 'left_before'),
-  }
-  const before = text(query, 'before')
-  const since = durationText.optional().safeParse(orUndefined(shown.since))
-  const range = timeRangeIn({ after: shown.left_after, before: shown.left_before }, view)
-  if (!since.success || typeof range === 'string') {
-    const problem = typeof range === 'string' ? range : 'Left within: expected a time such as 30m, 2h or 1d.'
-    const facts = { page: NOTHING, query: shown, range: ANY_TIME, before, problem }
-    return screenAnswer(view, historyScreen(view, facts), 422)
-  }
-  const asked = {
-    sender: orUndefined(shown.sender),
-    recipient: orUndefined(shown.recipient),
-    outcome: FINAL_STATES.find((one) => one === shown.outcome),
-    since: since.data,
-    left_after: range.after,
-    left_before: range.before,
-    limit: ROWS_PER_PAGE,
-    before: orUndefined(before),
-  }
-  const page = await historyPage(deps.view, asked, { visible, signal })
-  return screenAnswer(view, historyScreen(view, { page, query: shown, range, before, problem: null }))
-}
-
-const historyRoute = (deps: ScreenDeps): Route =>
-  screenRoute(deps, { path: '/history', slots: 'searches' }, (request, view) => historyAnswer(deps, request, view))
 
 /** Lengths of outages for which the planner computes the extra wait, in seconds. */
 const OUTAGES = [5, 10, 15, 30, 60, 120, 240, 480, 720, 1440, 2160, 2880, 4320, 7200].map((minutes) => (minutes * MINUTE) / SECOND)
 
 const MOST_REPLAYED = 500
 
+const PLANNER = texts('policy', 'other', 'minimal', 'maximal', 'lifetime', 'attempts')
+
 const plannerRoute = (deps: ScreenDeps): Route =>
-  screenRoute(deps, { path: '/planner' }, async ({ query, visible }, view) => {
+  screenRoute(deps, { path: '/planner', parameters: PLANNER }, async ({ asked, visible }, view) => {
     const { config } = deps.view.loaded()
-    const given = (name: string, otherwise: string): string => orUndefined(text(query, name)) ?? otherwise
     const shown: PlannerQuery = {
-      policy: given('policy', config.retry_backoff),
-      other: text(query, 'other'),
-      minimal: given('minimal', formatDuration(config.minimal_backoff_time)),
-      maximal: given('maximal', formatDuration(config.maximal_backoff_time)),
-      lifetime: given('lifetime', formatDuration(config.maximal_queue_lifetime)),
-      attempts: given('attempts', String(config.maximal_delivery_attempts)),
+      policy: asked.policy || config.retry_backoff,
+      other: asked.other,
+      minimal: asked.minimal || formatDuration(config.minimal_backoff_time),
+      maximal: asked.maximal || formatDuration(config.maximal_backoff_time),
+      lifetime: asked.lifetime || formatDuration(config.maximal_queue_lifetime),
+      attempts: asked.attempts || String(config.maximal_delivery_attempts),
     }
     const seconds = (value: string): number => (parseDuration(value) ?? Number.NaN) / SECOND
     const times = {
@@ -256,14 +232,14 @@ const plannerRoute = (deps: ScreenDeps): Route =>
 
 /** Leads from the text of the search field to the message that it names, or to a list of those that it may name. */
 const searchRoute = (deps: ScreenDeps): Route =>
-  screenRoute(deps, { path: '/search', slots: 'searches' }, async (request, view) => {
-    const [asked, after] = [text(request.query, 'q'), text(request.query, 'after')]
-    if (asked === '') return { kind: 'redirect', location: 'messages' }
-    const page = await searchPage(deps.view, { q: asked, limit: ROWS_PER_PAGE, after: orUndefined(after) }, request)
+  screenRoute(deps, { path: '/search', slots: 'searches', parameters: texts('q', 'after') }, async (request, view) => {
+    const { q, after } = request.asked
+    if (q === '') return { kind: 'redirect', location: 'messages' }
+    const page = await searchPage(deps.view, { q, limit: ROWS_PER_PAGE, after: orUndefined(after) }, request)
     const [only] = page.messages
     if (after === '' && only !== undefined && page.messages.length === 1 && page.next === null)
       return { kind: 'redirect', location: `messages/${encodeURIComponent(only.queue_id)}` }
-    return screenAnswer(view, searchScreen(view, { asked, page, after }))
+    return screenAnswer(view, searchScreen(view, { asked: q, page, after }))
   })
 
 export const screenRoutes = (deps: ScreenDeps): readonly Route[] => [
@@ -276,7 +252,6 @@ export const screenRoutes = (deps: ScreenDeps): readonly Route[] => [
   messageRoute(deps),
   dialogueRoute(deps),
   contentRoute(deps),
-  historyRoute(deps),
   plannerRoute(deps),
   searchRoute(deps),
 ]

@@ -9,7 +9,17 @@ import { route, type Answer, type Route, type RouteRequest } from '../http/route
 import { queryText } from './markup/links.ts'
 import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
 import type { View } from './markup/view.ts'
-import { FORM_LIMIT, orUndefined, requesterOf, screenAnswer, screenRoute, text, type PageDeps, type ShownRequest } from './page-view.ts'
+import {
+  FORM_LIMIT,
+  orUndefined,
+  requesterOf,
+  screenAnswer,
+  screenRoute,
+  type PageDeps,
+  type ScreenPlace,
+  type ShownRequest,
+} from './page-view.ts'
+import { TEXT, texts, type ScreenParameters } from './screen-parameters.ts'
 import { eventsScreen } from './screens/system/events-screen.ts'
 import { replayProblem, replayScreen, subscriptionScreen } from './screens/system/subscription-screen.ts'
 
@@ -17,10 +27,10 @@ const EVENTS_PER_PAGE = 50
 const EVENTS_OF_SUBSCRIPTION = 20
 
 /** A screen for sessions that see all destinations. */
-const screen = (
+const screen = <const Declared extends ScreenParameters>(
   deps: PageDeps,
-  place: Parameters<typeof screenRoute>[1],
-  make: (request: ShownRequest, view: View) => Promise<Answer>,
+  place: ScreenPlace<Declared>,
+  make: (request: ShownRequest<Declared>, view: View) => Promise<Answer>,
 ): Route =>
   screenRoute(deps, place, async (request, view) => {
     assertUnlimited(request)
@@ -29,19 +39,17 @@ const screen = (
 
 const patterns = (value: string): readonly string[] => (value === '' ? [] : [value])
 
+const EVENTS = texts('type', 'destination', 'sender', 'occurred_after', 'occurred_before')
+
+const unknownType = (type: string): string | null =>
+  type === '' || selectedTypes([type]).length > 0 ? null : 'Type: no type of event matches it.'
+
 const eventsRoute = (deps: PageDeps): Route =>
-  screen(deps, { path: '/events', slots: 'searches' }, async (request, view) => {
-    const { query } = request
-    const type = text(query, 'type')
-    const asked = {
-      type: selectedTypes([type]).length > 0 ? type : '',
-      destination: text(query, 'destination'),
-      sender: text(query, 'sender'),
-      occurred_after: text(query, 'occurred_after'),
-      occurred_before: text(query, 'occurred_before'),
-    }
+  screen(deps, { path: '/events', slots: 'searches', parameters: EVENTS }, async (request, view) => {
+    const { asked } = request
     const given = timeRangeIn({ after: asked.occurred_after, before: asked.occurred_before }, view)
-    const [range, problem] = typeof given === 'string' ? [ANY_TIME, given] : [given, null]
+    const [range, wrongTime] = typeof given === 'string' ? [ANY_TIME, given] : [given, null]
+    const problem = wrongTime ?? unknownType(asked.type)
     const filter = { types: patterns(asked.type), destinations: patterns(asked.destination), senders: patterns(asked.sender) }
     const { subscriptions, kept_types: keptTypes } = await subscriptionList(deps.view, request.requester)
     const selection = { filter, limit: EVENTS_PER_PAGE, receivers: subscriptions, signal: request.signal }
@@ -58,31 +66,35 @@ const eventsRoute = (deps: PageDeps): Route =>
 
 const nameOf = ({ parameters }: Pick<RouteRequest<unknown>, 'parameters'>): string => parameters['name'] ?? ''
 
+const SUBSCRIPTION = { after: TEXT, replayed: TEXT, events: replayRequest.shape.events.options } as const
+
 const subscriptionRoute = (deps: PageDeps): Route =>
-  screen(deps, { path: '/webhooks/:name', slots: 'searches' }, async (request, view) => {
-    const after = text(request.query, 'after')
+  screen(deps, { path: '/webhooks/:name', slots: 'searches', parameters: SUBSCRIPTION }, async (request, view) => {
+    const { after, ...asked } = request.asked
     const name = nameOf(request)
     const one = await subscription(deps.view, name, request.requester)
     const [parked, latest] = await Promise.all([
       parkedPage(deps.view, name, { after: positionIn(orUndefined(after)), limit: EVENTS_PER_PAGE }),
       latestEvents(deps.view, { filter: one, limit: EVENTS_OF_SUBSCRIPTION, receivers: [one], signal: request.signal }),
     ])
-    const count = numberIn(text(request.query, 'replayed'))
-    const kind = replayRequest.shape.events.catch('since').parse(text(request.query, 'events'))
-    const replayed = count === null ? null : { count, kind }
+    const count = numberIn(asked.replayed)
+    const replayed = count === null ? null : { count, kind: asked.events || 'since' }
     return screenAnswer(view, subscriptionScreen(view, { subscription: one, parked, latest, after, replayed }))
   })
 
 const planRoute = (deps: PageDeps): Route =>
-  screen(deps, { path: '/webhooks/:name/replay', role: 'operator' }, async (request, view) => {
-    const { query } = request
-    const [since, event] = [orUndefined(text(query, 'since')), orUndefined(text(query, 'event'))]
-    const asked = replayRequest.safeParse({ events: text(query, 'events'), since, event })
-    if (!asked.success) return screenAnswer(view, replayProblem(view, nameOf(request)), 422)
-    const events = replayedBy(asked.data)
-    const { subscription: one, events: count } = await replayPlan(deps.view, nameOf(request), events, request.requester)
-    return screenAnswer(view, replayScreen(view, { subscription: one, events, count }))
-  })
+  screen(
+    deps,
+    { path: '/webhooks/:name/replay', role: 'operator', parameters: texts('events', 'since', 'event') },
+    async (request, view) => {
+      const { events: kind, since, event } = request.asked
+      const asked = replayRequest.safeParse({ events: kind, since: orUndefined(since), event: orUndefined(event) })
+      if (!asked.success) return screenAnswer(view, replayProblem(view, nameOf(request)), 422)
+      const events = replayedBy(asked.data)
+      const { subscription: one, events: count } = await replayPlan(deps.view, nameOf(request), events, request.requester)
+      return screenAnswer(view, replayScreen(view, { subscription: one, events, count }))
+    },
+  )
 
 const startRoute = (deps: PageDeps): Route =>
   route({

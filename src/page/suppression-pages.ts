@@ -19,16 +19,17 @@ import type { View } from './markup/view.ts'
 import {
   FORM_LIMIT,
   formRoute,
+  given,
   orUndefined,
   problemOf,
   requesterOf,
   screenAnswer,
   screenRoute,
-  text,
   type PageDeps,
   type SentForm,
   type ShownRequest,
 } from './page-view.ts'
+import { texts, textsOf } from './screen-parameters.ts'
 import {
   newSuppressionScreen,
   NO_ENTRIES,
@@ -36,21 +37,21 @@ import {
   resumptionScreen,
   suppressionRemovalScreen,
   suppressionsScreen,
-  type SuppressionFilterText,
   type SuppressionText,
 } from './screens/system/suppressions-screen.ts'
 
 const ENTRIES_PER_PAGE = 50
 
-const filterIn = (query: URLSearchParams): SuppressionFilterText =>
-  Object.fromEntries(Object.keys(suppressionConditions.shape).map((name) => [name, text(query, name)])) as SuppressionFilterText
+const SUPPRESSIONS = { ...textsOf(suppressionConditions.shape), ...texts('after') }
 
-async function listAnswer({ view: queue }: PageDeps, { query }: Pick<ShownRequest, 'query'>, view: View): Promise<Answer> {
-  const filter = filterIn(query)
-  const after = text(query, 'after')
+async function listAnswer(
+  { view: queue }: PageDeps,
+  { asked: { after, ...filter } }: ShownRequest<typeof SUPPRESSIONS>,
+  view: View,
+): Promise<Answer> {
   const { stops } = await suppressionStops(queue)
   const shown = { filter, isFirst: after === '', stops, setting: queue.loaded().config.suppression }
-  const checked = checkValue(suppressionConditions, Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== '')))
+  const checked = checkValue(suppressionConditions, given(filter))
   if (!checked.ok)
     return screenAnswer(view, suppressionsScreen(view, { ...shown, page: NO_ENTRIES, problem: problemOf(checked.invalid) }), 422)
   const page = await suppressionPage(queue, { ...checked.value, limit: ENTRIES_PER_PAGE, after: orUndefined(after) })
@@ -89,7 +90,7 @@ const additionRoutes = (deps: PageDeps): readonly Route[] => {
 const removalRoutes = (deps: PageDeps): readonly Route[] => {
   const place = { path: '/suppressions/remove', role: 'operator' } as const
   return [
-    screenRoute(deps, place, async (request, view) => {
+    screenRoute(deps, { ...place, parameters: textsOf(suppressionKey.shape) }, async (request, view) => {
       assertUnlimited(request)
       const key = shaped(suppressionKey, Object.fromEntries(request.query))
       return screenAnswer(view, suppressionRemovalScreen(view, await suppressionWith(deps.view, key)))
@@ -112,7 +113,7 @@ const removalRoutes = (deps: PageDeps): readonly Route[] => {
 const resumptionRoutes = (deps: PageDeps): readonly Route[] => {
   const place = { path: '/suppressions/resume', role: 'operator' } as const
   return [
-    screenRoute(deps, place, async (request, view) => {
+    screenRoute(deps, { ...place, parameters: textsOf(suppressionScopeShape.shape) }, async (request, view) => {
       assertUnlimited(request)
       const { scope } = shaped(suppressionScopeShape, Object.fromEntries(request.query))
       return screenAnswer(view, resumptionScreen(view, scope))
@@ -132,7 +133,7 @@ const resumptionRoutes = (deps: PageDeps): readonly Route[] => {
 }
 
 export const suppressionPages = (deps: PageDeps): readonly Route[] => [
-  screenRoute(deps, { path: '/suppressions' }, (request, view) => {
+  screenRoute(deps, { path: '/suppressions', parameters: SUPPRESSIONS }, (request, view) => {
     assertUnlimited(request)
     return listAnswer(deps, request, view)
   }),

@@ -4,7 +4,8 @@ import type { Route } from '../http/route-table.ts'
 import { queueSeries, seriesQuery, type SeriesQuery } from '../queries/series-query.ts'
 import { NAMED_DIMENSIONS } from '../store/records/series.ts'
 import { ANY_TIME, timeRangeIn, type TimeRange } from './markup/time-range.ts'
-import { screenAnswer, screenRoute, text, type ScreenDeps, type ShownRequest } from './page-view.ts'
+import { screenAnswer, screenRoute, type ScreenDeps, type ShownRequest } from './page-view.ts'
+import { TEXT } from './screen-parameters.ts'
 import { NAMES_DRAWN } from './screens/series-plots.ts'
 import { rangeQuery, TREND_RANGES, trendsScreen, type TrendQuery, type TrendSeries } from './screens/trends-screen.ts'
 
@@ -24,15 +25,16 @@ async function seriesFor({ view }: ScreenDeps, query: TrendQuery, time: TimeRang
   return { flow, backlog, delay, causes, split, days }
 }
 
+const TRENDS = { range: TREND_RANGES, from: TEXT, to: TEXT, split_by: NAMED_DIMENSIONS } as const
+
 export const trendsRoute = (deps: ScreenDeps): Route =>
-  screenRoute(deps, { path: '/trends', slots: 'searches' }, async (request, view) => {
-    const given = (name: string): string => text(request.query, name)
+  screenRoute(deps, { path: '/trends', slots: 'searches', parameters: TRENDS }, async (request, view) => {
+    const { asked } = request
     const dimensions = request.visible === null ? NAMED_DIMENSIONS : (['destination'] as const)
     const query: TrendQuery = {
-      range: TREND_RANGES.find((one) => one === given('range')) ?? TREND_RANGES[0],
-      from: given('from'),
-      to: given('to'),
-      split_by: dimensions.find((one) => one === given('split_by')) ?? '',
+      ...asked,
+      range: asked.range || TREND_RANGES[0],
+      split_by: dimensions.find((one) => one === asked.split_by) ?? '',
     }
     const time = timeRangeIn({ after: query.from, before: query.to }, view)
     const refused = (problem: string) =>

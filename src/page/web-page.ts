@@ -7,6 +7,7 @@ import { failureScreen } from './screens/failure-screen.ts'
 import { loginScreen } from './screens/login-screen.ts'
 import { actionRoutes } from './action-routes.ts'
 import { deliverabilityPages } from './deliverability-pages.ts'
+import { historyRoute } from './history-route.ts'
 import { logPages } from './log-pages.ts'
 import { nodePages } from './node-pages.ts'
 import { erasePages } from './erase-pages.ts'
@@ -34,6 +35,7 @@ export class Page {
   get routes(): readonly Route[] {
     return [
       ...screenRoutes(this.#deps),
+      historyRoute(this.#deps),
       trendsRoute(this.#deps),
       ...actionRoutes(this.#deps),
       ...subscriptionPages(this.#deps),

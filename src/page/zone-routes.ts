@@ -4,7 +4,8 @@ import { screenPath } from '../admin/account-routes.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { formBody } from '../http/request-body.ts'
 import { route, type Route } from '../http/route-table.ts'
-import { screenAnswer, screenRoute, text, type PageDeps } from './page-view.ts'
+import { screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
+import { texts } from './screen-parameters.ts'
 import { zoneScreen } from './screens/system/zone-screen.ts'
 import { chosenZone, zoneCookie, zoneNames } from './shown-zone.ts'
 
@@ -12,14 +13,14 @@ import { chosenZone, zoneCookie, zoneNames } from './shown-zone.ts'
 const FORM_LIMIT = 8_192
 
 export const zoneRoutes = (deps: PageDeps): readonly Route[] => [
-  screenRoute(deps, { path: '/zone' }, async ({ query, headers }, view) =>
+  screenRoute(deps, { path: '/zone', parameters: texts('back') }, async ({ asked, headers }, view) =>
     screenAnswer(
       view,
       zoneScreen(view, {
         chosen: chosenZone(headers.cookie),
         server: deps.view.clock,
         names: [...zoneNames()],
-        back: screenPath(text(query, 'back')),
+        back: screenPath(asked.back),
       }),
     ),
   ),

@@ -1,5 +1,5 @@
 /** The screens of the page over the queue of an ApiWorld, as text and without HTTP. */
-import { matchRoute, type RouteRequest } from '../../src/http/route-table.ts'
+import { matchRoute, type Answer, type RouteRequest } from '../../src/http/route-table.ts'
 import type { Requester } from '../../src/http/requests/requester.ts'
 import { Page } from '../../src/page/web-page.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
@@ -14,6 +14,8 @@ export const ADMIN: Requester = {
   requestId: 'r-page',
 }
 
+const ORIGIN = 'http://page.example/'
+
 export class PageScreens {
   readonly page: Page
 
@@ -24,20 +26,24 @@ export class PageScreens {
 
   /** The markup of a screen, such as `messages?queue=hold`. */
   async text(path: string, requester: Requester = ADMIN): Promise<string> {
-    const url = new URL(path, 'http://page.example/')
-    const answer = await this.#answer('GET', url, { requester, body: undefined })
+    const answer = await this.screen(path, requester)
     if (answer.kind !== 'text') throw new Error(`${path} has no text`)
     return answer.text
   }
 
+  /** The answer to a request for a screen. */
+  screen(path: string, requester: Requester = ADMIN): Promise<Answer> {
+    return this.#answer('GET', new URL(path, ORIGIN), { requester, body: undefined })
+  }
+
   /** The place to which a screen leads, or a form after it was sent. */
   async location(method: 'GET' | 'POST', path: string, body?: unknown): Promise<string> {
-    const answer = await this.#answer(method, new URL(path, 'http://page.example/'), { requester: ADMIN, body })
+    const answer = await this.#answer(method, new URL(path, ORIGIN), { requester: ADMIN, body })
     if (answer.kind !== 'redirect') throw new Error(`${path} does not lead elsewhere`)
     return answer.location
   }
 
-  #answer(method: string, url: URL, { requester, body }: Pick<RouteRequest<unknown>, 'requester' | 'body'>) {
+  async #answer(method: string, url: URL, { requester, body }: Pick<RouteRequest<unknown>, 'requester' | 'body'>): Promise<Answer> {
     const match = matchRoute(this.page.routes, method, url.pathname)
     if (match.kind !== 'found') throw new Error(`there is no ${url.pathname}`)
     return match.route.handler({

@@ -13,6 +13,9 @@ import { count, due, probeDue } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { destinationPart } from '../markup/long-words.ts'
 
+/** Orders of the list, the first by default. */
+export const DESTINATION_ORDERS = ['waiting', 'name'] as const
+
 export interface DestinationsFacts {
   readonly destinations: readonly DestinationJson[]
   readonly next: string | null

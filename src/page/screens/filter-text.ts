@@ -8,6 +8,7 @@ import type { Query } from '../markup/links.ts'
 import { instantIn } from '../markup/time-range.ts'
 import { zonedTime } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
+import { texts } from '../screen-parameters.ts'
 
 /** The condition of one message has a screen instead of a field. */
 type FilterKey = Exclude<ConditionKey, 'queueId'>
@@ -20,24 +21,20 @@ export const FILTER_FIELDS = CONDITION_KEYS.filter(isFilterKey).map((key) => MES
 
 const FILTER_NAMES: readonly FilterName[] = FILTER_FIELDS.map(({ name }) => name)
 
+/** The conditions as parameters of a screen. */
+export const FILTER_PARAMETERS = texts(...FILTER_NAMES)
+
 /** Conditions as the operator entered them, but for instants, which are those of the API; empty for none. */
 export type FilterText = Readonly<Record<FilterName, string>>
 
 /** Local times of the form are in the zone that the page shows. */
-export const filterTextOf = (query: URLSearchParams, view: Pick<View, 'clock'>): FilterText =>
+export const filterTextOf = (given: FilterText, view: Pick<View, 'clock'>): FilterText =>
   Object.fromEntries(
     FILTER_FIELDS.map(({ name, kind }) => {
-      const given = query.get(name)?.trim() ?? ''
-      const at = kind === 'instant' ? instantIn(given, view) : undefined
-      return [name, at === undefined ? given : formatInstant(at)]
+      const at = kind === 'instant' ? instantIn(given[name], view) : undefined
+      return [name, at === undefined ? given[name] : formatInstant(at)]
     }),
   ) as Record<FilterName, string>
-
-/** Parameters of a query that are neither conditions nor in `besides`. Ignoring them would select other mail than the operator meant. */
-export const unknownIn = (query: URLSearchParams, besides: readonly string[]): Readonly<Record<string, string>> =>
-  Object.fromEntries([...query].filter(([name]) => !isFilterName(name) && !besides.includes(name)))
-
-const isFilterName = (name: string): name is FilterName => FILTER_NAMES.some((one) => one === name)
 
 export const isAny = (filter: FilterText): boolean => FILTER_NAMES.every((name) => filter[name] === '')
 

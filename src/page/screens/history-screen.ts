@@ -1,5 +1,6 @@
 /** Mail that has left the queue: whether a recipient got it, when, and the reply. */
 import { FINAL_STATES } from '../../mail/message.ts'
+import type { historyConditions } from '../../queries/operations/resend.ts'
 import type { DepartedMessageJson, HistoryPageJson } from '../../resources/departed-message-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { buttonLink, heading, listOr, pager, type Screen } from '../markup/frame.ts'
@@ -15,14 +16,8 @@ import type { View } from '../markup/view.ts'
 import { instantText, type TimeRange } from '../markup/time-range.ts'
 import { addressPart } from '../markup/long-words.ts'
 
-export interface HistoryQuery {
-  readonly sender: string
-  readonly recipient: string
-  readonly outcome: string
-  readonly since: string
-  readonly left_after: string
-  readonly left_before: string
-}
+/** The conditions of the API as the fields of the form have them; empty for none. */
+type HistoryQuery = Readonly<Record<keyof typeof historyConditions, string>>
 
 interface HistoryFacts {
   readonly page: Pick<HistoryPageJson, 'messages' | 'next'>
@@ -68,11 +63,13 @@ const columnsOf = (view: View): readonly Column<Row>[] => [
   },
 ]
 
-const filterForm = (view: View, { sender, recipient, outcome, since, ...query }: HistoryQuery, range: TimeRange): Html =>
+const filterForm = (view: View, { sender, recipient, outcome, status, since, ...query }: HistoryQuery, range: TimeRange): Html =>
   html`<form class="filter" action="${linkTo(view, 'history')}" method="get">
     ${field({ name: 'recipient', label: 'Recipient', value: recipient, example: 'ann@example.com' })}
     ${field({ name: 'sender', label: 'Sender', value: sender, example: '*@example.com' })}
     ${choice('Outcome', 'outcome', outcome, [{ value: '', text: 'any' }, ...FINAL_STATES.map((state) => ({ value: state, text: state }))])}
+    ${field({ name: 'status', label: 'Status', value: status, example: '5.7.*' })}
+    ${view.classes.length > 1 || query.class !== '' ? field({ name: 'class', label: 'Class', value: query.class }) : null}
     ${field({ name: 'since', label: 'Left within', value: since, example: '1d' })}
     ${rangeField(view, { name: 'left_after', label: 'From', value: query.left_after, at: range.after })}
     ${rangeField(view, { name: 'left_before', label: 'To', value: query.left_before, at: range.before })}
