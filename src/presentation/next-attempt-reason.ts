@@ -2,9 +2,8 @@
  * Explains the time of a recipient's next attempt: the rule and parameters that determine the time, and the command that would
  * change it.
  */
-import { formatInstant, holdingQuota, isOrdered, namesInstant } from '../mail/message-times.ts'
+import { holdingQuota, isOrdered, namesInstant } from '../mail/message-times.ts'
 import { formatDuration } from '../system/duration.ts'
-import type { WallView } from '../system/wall-view.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { Recipient } from '../mail/message.ts'
@@ -23,7 +22,6 @@ interface RuleFacts {
   /** Time of the next attempt; null when an operator must act first. */
   readonly next: QueueTime | null
   readonly policies: DestinationPolicies
-  readonly wall: WallView
   /** The destination in the daemon's memory; undefined when it is not there. */
   readonly live: LiveDestination | undefined
 }
@@ -51,17 +49,14 @@ export function ruleFor(facts: RuleFacts): string | null {
   }
 }
 
-/** The rule for a message whose client, or an operator, has named the time of its next attempt. */
-function namedTime({ story: { message }, wall }: RuleFacts): string {
-  const at = formatInstant(wall.of(message.notBefore ?? message.createdAt))
-    .replace('T', ' ')
-    .replace('Z', ' UTC')
+/** The rule for a message whose client, or an operator, has named the time of its next attempt. The time is shown beside it. */
+function namedTime({ story: { message } }: RuleFacts): string {
   const { holdRequest = '' } = message
   const held = holdingQuota(holdRequest)
-  if (held !== undefined) return `scheduled for ${at}: quota ${held.quota}, ${held.limit}, is used up until then`
+  if (held !== undefined) return `scheduled: quota ${held.quota}, ${held.limit}, is used up until then`
   const asked = (origin: string): string => (namesInstant(holdRequest) ? 'a time of day' : `a time from the ${origin}`)
-  if (isOrdered(holdRequest)) return `scheduled for ${at} by an operator, who named ${asked('order')} (queue reschedule)`
-  return `scheduled for ${at} by the client, which named ${asked('acceptance')} (HOLDFOR, HOLDUNTIL, not_before)`
+  if (isOrdered(holdRequest)) return `scheduled by an operator, who named ${asked('order')} (queue reschedule)`
+  return `scheduled by the client, which named ${asked('acceptance')} (HOLDFOR, HOLDUNTIL, not_before)`
 }
 
 const blocked = ({ live }: Pick<RuleFacts, 'live'>): string | null => (live === undefined ? null : blockedBy(live))

@@ -74,7 +74,7 @@ export const asSentence = (text: string): string => (/^\w*_/.test(text) ? text :
 /** Ends a sentence that may end with a reply, which may have a full stop. */
 export const ended = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`)
 
-export const plural = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
+export const plural = (count: number, noun: string, several = `${noun}s`): string => `${grouped(count)} ${count === 1 ? noun : several}`
 
 /** `4 failed tries, the next in 5m`, of the next event of a subscription. */
 export const triesText = <Time extends QueueTime | WallTime>(tries: number, next: Time | null, now: Time): string =>

@@ -115,6 +115,12 @@ export function rangeOf(query: SeriesQuery, { clock }: Pick<SeriesView, 'clock'>
 type Values = Record<string, (number | null)[]>
 type Named = SeriesJson['series'][number]
 
+interface Counted {
+  readonly series: readonly Named[]
+  /** Time of the first count; null without any. */
+  readonly first: QueueTime | null
+}
+
 /** A list of nulls for each key. */
 const unknownValues = (keys: readonly string[], { length }: Pick<Range, 'length'>): Values =>
   Object.fromEntries(keys.map((key) => [key, Array.from({ length }, () => null)]))
@@ -181,17 +187,18 @@ const VALUES_OF_BACKLOG = [...BACKLOG_QUEUES, 'oldest'] as const
  * The sample of each interval in which most recipients waited, so that its numbers are of one moment, with the largest age. The last one of an
  * interval that has not ended: the numbers of now.
  */
-async function backlog({ reader, clock }: SeriesView, range: Range): Promise<readonly Named[]> {
+async function backlog({ reader, clock }: SeriesView, range: Range): Promise<Counted> {
   const values = unknownValues(VALUES_OF_BACKLOG, range)
   const slotOf = ({ at }: Backlog): number => Math.floor((at - range.since) / range.step)
-  for (const [slot, samples] of Map.groupBy(await reader.records.backlogs.of(range.since, range.until), slotOf)) {
+  const all = await reader.records.backlogs.of(range.since, range.until)
+  for (const [slot, samples] of Map.groupBy(all, slotOf)) {
     const hasEnded = range.since + (slot + 1) * range.step <= clock.now()
     const shown = samples.reduce((one, other) => (hasEnded && waitingOf(one) > waitingOf(other) ? one : other))
     for (const key of BACKLOG_QUEUES) put(values, key, slot, shown[key])
     const oldest = hasEnded ? Math.max(...samples.map((sample) => sample.oldest)) : shown.oldest
     put(values, 'oldest', slot, Math.round(oldest / SECOND))
   }
-  return [{ name: null, values }]
+  return { series: [{ name: null, values }], first: all.length === 0 ? null : all.reduce((first, { at }) => Math.min(first, at), Infinity) }
 }
 
 const PERCENTILES = { p50: 0.5, p95: 0.95, p99: 0.99 } as const
@@ -238,16 +245,21 @@ const UNITS: Readonly<Record<SeriesMetric, string>> = {
   causes: 'recipients per interval',
 }
 
-function seriesOf(view: SeriesView, query: SeriesQuery, range: Range, visible: Visible): Promise<readonly Named[]> {
+function counted(view: SeriesView, query: SeriesQuery, range: Range, visible: Visible): Promise<Counted> {
+  /** Adds the time of the first mail, from which on mail is counted. */
+  const fromFirstMail = async (series: Promise<readonly Named[]>): Promise<Counted> => ({
+    series: await series,
+    first: await view.reader.firstTraffic(),
+  })
   switch (query.metric) {
     case 'flow':
-      return flowByName(view, query, range, visible)
+      return fromFirstMail(flowByName(view, query, range, visible))
     case 'backlog':
       return backlog(view, range)
     case 'delay':
-      return delay(view, range)
+      return fromFirstMail(delay(view, range))
     case 'causes':
-      return causes(view, range, query.limit)
+      return fromFirstMail(causes(view, range, query.limit))
   }
 }
 
@@ -264,7 +276,10 @@ export async function queueSeries(view: SeriesView, query: SeriesQuery, visible:
   if (query.destination !== undefined) assertVisible(query.destination, visible)
   const range = rangeOf(query, view)
   const { wall } = view.clock
-  const [series, marks] = await Promise.all([seriesOf(view, query, range, visible), view.reader.records.marks.of(range.since, range.until)])
+  const [{ series, first }, marks] = await Promise.all([
+    counted(view, query, range, visible),
+    view.reader.records.marks.of(range.since, range.until),
+  ])
   // Marks of the relay and of providers are about all destinations.
   const isSeen = (kind: string, text: string): boolean =>
     visible === null || ((kind === 'suspended' || kind === 'resumed') && !/\s/.test(text) && maySee(visible, text))
@@ -278,6 +293,7 @@ export async function queueSeries(view: SeriesView, query: SeriesQuery, visible:
     marks: marks
       .filter(({ kind, text }) => isSeen(kind, text))
       .map(({ at, kind, text, node }) => ({ time: wall.seconds(at), kind, text, node })),
+    known_since: first === null || first <= range.since ? null : wall.seconds(first),
     as_of: asOf(view),
   }
 }

@@ -9,7 +9,7 @@ import { remedyFor, ruleFor } from '../presentation/next-attempt-reason.ts'
 import { nextAttemptAt, waitsNow, type DestinationRecords, type LiveDestinations } from '../presentation/recipient-status.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import type { AttemptRecord } from '../store/recorded-outcomes.ts'
-import { SECOND } from '../system/clock.ts'
+import { SECOND, type Duration } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { futureShape } from './future-attempts-json.ts'
 import { count, failure, failureJson, textOrNull, time, timeOrNull, type Json } from './members.ts'
@@ -96,6 +96,7 @@ const storyMembers = {
   received_time: time.describe('`arrival_time` with its fraction'),
   create_time: time.describe('time of the arrival, or of the last requeueing'),
   leave_time: timeOrNull.describe('time at which the message left the queue'),
+  restore_until: timeOrNull.describe('end of the time in which a deleted message can be restored (trash_lifetime); null for other mail'),
   deliver_by: time.optional().describe('time by which the message is to be delivered (BY of RFC 2852), when its client has named one'),
   by_mode: z.enum(BY_MODES).optional().describe('what happens then: R returns the message, N reports the delay; T reports each relay'),
   warnings: count.describe('delay warnings that were sent'),
@@ -128,6 +129,8 @@ export interface StoryFacts {
   readonly live: LiveDestinations
   readonly policies: DestinationPolicies
   readonly wall: WallView
+  /** Time that deleted mail is kept. */
+  readonly trashLifetime: Duration
   /** Whether the reader has the right `content`. */
   readonly content: boolean
 }
@@ -144,7 +147,7 @@ function recipientWaits(recipient: Recipient, { story, records, live, policies, 
   const next = nextAttemptAt(recipient, story.queue, records)
   return {
     waits_for: waits,
-    rule: ruleFor({ recipient, story, waits, next, policies, wall, live: live.get(recipient.destination) }),
+    rule: ruleFor({ recipient, story, waits, next, policies, live: live.get(recipient.destination) }),
     remedy: remedyFor(waits, queueIdOf(story.message), records.get(recipient.destination)),
     settle_time: wall.secondsOrNull(recipient.settledAt),
     // Held and corrupt mail does not expire.
@@ -182,6 +185,7 @@ export function storyJson(facts: StoryFacts): StoryJson {
     received_time: wall.seconds(arrivedAt),
     create_time: wall.seconds(createdAt),
     leave_time: wall.secondsOrNull(story.leftAt),
+    restore_until: story.deletedAt === undefined ? null : wall.seconds(story.deletedAt + facts.trashLifetime),
     deliver_by: deliverBy === undefined ? undefined : wall.seconds(deliverBy),
     by_mode: byMode,
     warnings: story.warnings,

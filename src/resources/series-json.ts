@@ -1,7 +1,7 @@
 /** Series of the queue over time. */
 import { z } from 'zod'
 import { MARK_KINDS } from '../store/records/queue-mark.ts'
-import { time, type Json } from './members.ts'
+import { time, timeOrNull, type Json } from './members.ts'
 
 export const SERIES_METRICS = ['flow', 'backlog', 'delay', 'causes'] as const
 export type SeriesMetric = (typeof SERIES_METRICS)[number]
@@ -33,6 +33,7 @@ export const seriesShape = z
         }),
       )
       .describe('what changed the relay, the newest 200'),
+    known_since: timeOrNull.describe('time of the first count, when it is after `from`'),
     as_of: time,
   })
   .meta({ id: 'Series' })

@@ -78,6 +78,10 @@ export const makesMailDue = ({ kind }: Operation): boolean => kind !== 'hold' &&
  */
 export const PURGE_PENDING: QueueTime = 0
 
+/** The time of a deletion that can be undone; undefined for any other message. */
+export const restorableSince = (deletedAt: QueueTime | null): QueueTime | undefined =>
+  deletedAt === null || deletedAt === PURGE_PENDING ? undefined : deletedAt
+
 /** An operation with the message it applies to. */
 export interface MessageOperation {
   readonly message: MessageId

@@ -56,6 +56,8 @@ export interface MessageDetails {
   /** Why a message in `corrupt` is unreadable. */
   readonly why?: string | undefined
   readonly leftAt?: QueueTime | undefined
+  /** Time of the deletion of a message that can be restored. */
+  readonly deletedAt?: QueueTime | undefined
   readonly warnings: number
   /** Recipients in all states. */
   readonly recipients: readonly Recipient[]

@@ -51,6 +51,15 @@ export function looking(subject: () => Subject): void {
     expect([await why(ids.corrupt, T0 + 4), await why(ids.held, T0 + 3)]).toEqual(['unreadable', undefined])
   })
 
+  test('deleted mail has the time of its deletion while it can be restored, and other mail has none', async () => {
+    const { store, reader } = subject()
+    const deleted = async (id: number, at: number) => (await reader.details(formatQueueId(at, id)))?.deletedAt
+    expect([await deleted(ids.trash, T0 + 5), await deleted(ids.held, T0 + 3)]).toEqual([T0, undefined])
+    // Mail in delivery is removed when its attempt has ended.
+    await operate(store, ids.active, { kind: 'delete', now: T0, purge: true })
+    expect(await deleted(ids.active, T0 + 1)).toBeUndefined()
+  })
+
   test('new mail behind a destination that is dead or suspended is deferred', async () => {
     const { store, reader } = subject()
     const ordinary = { name: 'far.example', deadUntil: null, probeInterval: null, suspension: null, siteStatus: null }

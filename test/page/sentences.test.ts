@@ -201,7 +201,7 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
   ],
   [
     { waiting: 10, state: 'dead', next_due_time: at('16:10'), causes: [cause('connect to mx.example[·]:25: Connection refused', 10)] },
-    '10 recipients wait for connect to mx.example[·]:25: Connection refused.',
+    '10 recipients wait for a connection to mx.example (Connection refused).',
   ],
   [
     { waiting: 10, state: 'suspended', next_due_time: at('16:10'), causes: [cause('450 4.2.1 busy', 10)] },
@@ -213,13 +213,20 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
       waiting: 2,
       causes: [cause('421 4.7.28 [· ·] Our system has detected an unusual rate of unsolicited mail originating from your IP address', 2)],
     },
-    '2 recipients wait for 421 4.7.28 [· ·] Our system has detected an unusual rate of unsolicited mail originating …',
+    '2 recipients wait for 421 4.7.28 Our system has detected an unusual rate of unsolicited mail originating from …',
   ],
   [
     { waiting: 2, causes: [cause('421 4.7.28 [·] unusual rate; see · · - mx·', 2)] },
-    '2 recipients wait for 421 4.7.28 [·] unusual rate; see …',
+    '2 recipients wait for 421 4.7.28 unusual rate; see …',
   ],
-  [{ waiting: 2, causes: [cause('· - ·', 2)] }, '2 recipients wait for · …'],
+  [{ waiting: 2, causes: [cause('· - ·', 2)] }, '2 recipients wait for …'],
+  [
+    {
+      waiting: 4,
+      causes: [cause('connect to mx·.example[·]:·: Connection timed out', 3), cause('lost connection with ·[·] while sending ·', 1)],
+    },
+    '4 recipients wait: 75 % for a connection (Connection timed out), 25 % for lost connection with … while sending …',
+  ],
 ]
 
 test.each(DESTINATION_STATES)('a destination %j: %s', ({ causes = null, ...more }, sentence) => {
@@ -322,7 +329,19 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
   ],
   [{ waits_for: 'release', recipients: [one({ state: 'parked', attempts: 0, last_reply: null })] }, 'It is on hold until it is released.'],
   [{ waits_for: 'inspection', recipients: [one({ state: 'parked' })] }, 'It is unreadable, and stays until it is deleted.'],
-  [{ waits_for: 'restore', recipients: [one({ state: 'parked', attempts: 0 })] }, 'It is in the trash, and can be restored.'],
+  [
+    { waits_for: 'restore', restore_until: at('2026-11-29T12:00:00'), recipients: [one({ state: 'parked' })] },
+    'It is in the trash, and can be restored until 2026-11-29 13:00.',
+  ],
+  [
+    { waits_for: 'restore', restore_until: at('17:00'), recipients: [one({ state: 'delivered' }), one({ state: 'parked', attempts: 0 })] },
+    'Of 2 recipients, 1 has it. It is in the trash, and can be restored until 18:00.',
+  ],
+  [
+    { waits_for: 'restore', restore_until: at('15:00'), recipients: [one({ state: 'parked' })] },
+    'It is in the trash, and is removed soon; it can be restored until then.',
+  ],
+  [{ waits_for: 'restore', recipients: [one({ state: 'parked' })] }, 'It is deleted, and cannot be restored.'],
   [
     {
       waits_for: 'schedule',
@@ -374,7 +393,7 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
   ],
   [
     { recipients: [17, 25].map((id) => one({ last_reply: `451 4.2.0 busy with ${id}` })) },
-    'All 2 recipients wait. All of them wait for 451 4.2.0 busy with ·. The next attempt is at 17:23.',
+    'All 2 recipients wait. All of them wait for 451 4.2.0 busy with … The next attempt is at 17:23.',
   ],
   [
     {
@@ -390,7 +409,15 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
 ]
 
 test.each(MESSAGE_STATES)('a message %j: %s', (more, sentence) => {
-  const state: MessageState = { waits_for: 'due-time', forced_expire: false, recipients: [one()], history: [], future: [], ...more }
+  const state: MessageState = {
+    waits_for: 'due-time',
+    forced_expire: false,
+    restore_until: null,
+    recipients: [one()],
+    history: [],
+    future: [],
+    ...more,
+  }
   expect(messageSentence(state, AT)).toBe(sentence)
 })
 
@@ -406,19 +433,26 @@ const seriesWith = (values: SeriesJson['series'][number]['values'], name: string
   step: 60,
   series: [{ name, values }],
   marks: [],
+  known_since: null,
   as_of: 120,
 })
 
 test('a trend: how the backlog changed, and what happened to mail', () => {
   const flow = seriesWith({ delivered: [null, 12_000], deferred: [5_000, 300], bounced: [0, 20] })
   const flowText = 'Delivered: 12,000; deferred: 5,300; bounced: 20.'
-  const sentence = (values: SeriesJson['series'][number]['values']): string => trendSentence({ flow, backlog: seriesWith(values) })
+  const sentence = (values: SeriesJson['series'][number]['values'], since: number | null = null): string =>
+    trendSentence({ flow, backlog: { ...seriesWith(values), known_since: since } })
   expect(sentence({ incoming: [null, null], active: [], deferred: [null, null], hold: [null, null] })).toBe(flowText)
   expect(sentence({ deferred: [120, 3_000], hold: [0, 400] })).toBe(
     `The backlog grew from 120 to 3,000 recipients; 400 more are on hold. ${flowText}`,
   )
-  expect(sentence({ deferred: [null, 120, 3_000], hold: [null, 0, 400] })).toBe(
+  expect(sentence({ deferred: [null, 120, 3_000], hold: [null, 0, 400] }, 60)).toBe(
     `The backlog, known for the last 1m, grew from 120 to 3,000 recipients; 400 more are on hold. ${flowText}`,
+  )
+  // The first interval may have begun long before the first count.
+  const hours = { ...seriesWith({ deferred: [null, 120, 3_000] }), to: 10_800, step: 3_600, known_since: 7_000, as_of: 7_840 }
+  expect(trendSentence({ flow, backlog: hours })).toBe(
+    `The backlog, known for the last 14m, grew from 120 to 3,000 recipients. ${flowText}`,
   )
   // One count is no trend.
   expect(sentence({ deferred: [null, 6_825], hold: [null, 1] })).toBe(`6,825 recipients wait; 1 more is on hold. ${flowText}`)

@@ -105,3 +105,36 @@ test('the chart of a window ends at the present window, which began anew after a
   expect(window).toBeLessThan(windows.at(-1) ?? 0)
   expect(await words('destinations/ok.example')).toContain(`Window ${windows[0]} → ${window}, limit 20`)
 })
+
+test('a deleted message says until when it can be restored, by trash_lifetime', async () => {
+  const tables = { trash_lifetime: '3h' }
+  world = await ApiWorld.open('memory', configFrom(tables, 'relay.example'), tables)
+  const id = await world.queue.accept(['ann@a.example'])
+  await world.queue.advance(MINUTE)
+  await world.api.post('/operations', { operation: 'delete', selection: { kind: 'ids', ids: [id] } }, { as: 'operator' })
+  const { restore_until: until } = (await world.api.get(`/messages/${id}`)).json
+  expect(until).toBe((world.queue.clock.wall.now() + 180 * MINUTE) / SECOND)
+  const time = new Date(until * SECOND).toISOString().slice(11, 16)
+  expect(await words(`messages/${id}`)).toContain(`It is in the trash, and can be restored until ${time}.`)
+})
+
+test('the rule of a message with a named time names no time of another zone than that of the page', async () => {
+  world = await ApiWorld.open('memory')
+  const id = await world.queue.accept(['ann@a.example'])
+  await world.queue.advance(MINUTE)
+  const order = { operation: 'reschedule', selection: { kind: 'ids', ids: [id] }, not_before: '2h' }
+  await world.api.post('/operations', order, { as: 'operator' })
+  expect(await words(`messages/${id}`)).toContain('by rule scheduled by an operator, who named a time from the order (queue reschedule)')
+})
+
+test('the audit log has the unit of what was changed', async () => {
+  world = await ApiWorld.open('memory')
+  const ids = [await world.queue.accept(['ann@a.example']), await world.queue.accept(['bob@a.example'])]
+  await world.queue.advance(MINUTE)
+  await world.api.post('/operations', { operation: 'hold', selection: { kind: 'ids', ids } }, { as: 'operator' })
+  await world.api.post('/destinations/a.example/suspend', {}, { as: 'operator' })
+  await world.queue.advance(SECOND)
+  const audit = await words('audit')
+  expect(audit).toMatch(/hold done 2 messages/)
+  expect(audit).toMatch(/suspend done 1 destination/)
+})

@@ -58,6 +58,7 @@ export interface Members {
   readonly reply: string | null
   readonly next: string | null
   readonly time: number
+  readonly restore_until: number
   readonly type: string
   readonly detail: string
   readonly settings: { readonly values: Readonly<Record<string, string>> }

@@ -56,6 +56,7 @@ async function queueShow(world: World, queueId: string, display: Display): Promi
     live: liveByName(world.destinations()),
     policies: world.relay.policies,
     wall: clock.wall,
+    trashLifetime: world.relay.config.trash_lifetime,
     content: true,
   })
   return storyText(shown, { destinations, isRunning: true, clock }, display)

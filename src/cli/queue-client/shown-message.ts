@@ -39,5 +39,6 @@ export async function storyFrom(source: QueueSource, id: string, { config, live 
   for (const { destination, provider } of members) providers.set(destination, provider)
   const policies = new DestinationPolicies(config, providers)
   const records = recordsByName(await reader.destinationRecords())
-  return storyJson({ story, records, live: liveByName((await live()) ?? []), policies, wall: clock.wall, content: true })
+  const beside = { policies, wall: clock.wall, trashLifetime: config.trash_lifetime, content: true }
+  return storyJson({ story, records, live: liveByName((await live()) ?? []), ...beside })
 }

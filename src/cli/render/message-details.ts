@@ -83,6 +83,7 @@ export function storyText(story: StoryJson, facts: StoryScreenFacts, display: Di
   if (story.deliver_by !== undefined) screen.fact('deliver by', `${timeAndDistance(story.deliver_by, clock)}, mode ${story.by_mode ?? ''}`)
   if (story.maximum_attempts !== null) screen.fact('attempts', `at most ${story.maximum_attempts}, as the client asked`)
   if (left !== null) screen.fact('left', timeAndDistance(left, clock))
+  if (story.restore_until !== null) screen.fact('restorable', `until ${timeAndDistance(story.restore_until, clock)}`)
   if (story.warnings > 0) screen.fact('warnings', `${plural(story.warnings, 'delay warning')} sent to the sender`)
   for (const recipient of story.recipients) writeRecipient(screen, recipient, story, clock)
   const destinations = new Set(story.recipients.filter(isLive).map(({ destination }) => destination))

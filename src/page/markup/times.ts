@@ -54,4 +54,7 @@ export const countUpTo = (value: number, isAtLeast: boolean): string => `${group
 
 export const messages = (value: number): string => plural(value, 'message')
 
+/** `3 recipients wait` */
+export const waits = (recipients: number): string => `${plural(recipients, 'recipient')} ${recipients === 1 ? 'waits' : 'wait'}`
+
 export { byteSize, instantOf, plural, rate, span, tookText } from '../../presentation/text.ts'

@@ -2,34 +2,26 @@
 import { causeTitle, type CauseJson } from '../../resources/cause-json.ts'
 import type { DestinationDetailsJson } from '../../resources/destination-json.ts'
 import { isClosed } from '../../store/destination-status.ts'
-import { clipped, ended, grouped, plural } from '../../presentation/text.ts'
-import { clockText, type ZonedNow } from '../markup/times.ts'
-import { percentText, waits } from './now-sentence.ts'
+import { ended, grouped, plural } from '../../presentation/text.ts'
+import { clockText, waits, type ZonedNow } from '../markup/times.ts'
+import { causeWords } from './cause-words.ts'
+import { percentText } from './now-sentence.ts'
 
 export type DestinationState = Pick<DestinationDetailsJson, 'state' | 'waiting' | 'in_flight' | 'next_due_time' | 'suspended_until'>
 export type WaitingCause = Pick<CauseJson, 'kind' | 'on_hold' | 'cause' | 'recipients'>
 
-/** In characters, of a cause. */
-const CAUSE_LENGTH = 90
 /** Number of causes that are named, each of at least this share. */
 const MOST_NAMED = 2
 const NAMED_SHARE = 0.05
 
 function idle({ state, in_flight: flight }: DestinationState): string {
-  if (flight > 0) return `${plural(flight, 'delivery').replace(/ys$/, 'ies')} ${flight === 1 ? 'runs' : 'run'}; no other mail waits.`
+  if (flight > 0) return `${plural(flight, 'delivery', 'deliveries')} ${flight === 1 ? 'runs' : 'run'}; no other mail waits.`
   if (state === 'suspended') return 'No mail waits; new mail waits until the destination is resumed.'
   if (state === 'dead') return 'No mail waits; its servers do not accept connections or mail.'
   return 'No mail waits for it.'
 }
 
-/** The cause without the variable parts at its end, which say nothing in a sentence: `see · · - mx·` is `see …`. */
-function causeWords(one: WaitingCause): string {
-  const words = causeTitle(one).split(' ')
-  const isVariable = (word: string | undefined): boolean => word?.includes('·') ?? false
-  let end = words.length
-  while (end > 1 && (isVariable(words[end - 1]) || ((words[end - 1] ?? '').length < 2 && isVariable(words[end - 2])))) end--
-  return clipped(end === words.length ? words.join(' ') : `${words.slice(0, end).join(' ')} …`, CAUSE_LENGTH)
-}
+const wordsOf = (one: WaitingCause): string => causeWords(causeTitle(one))
 
 /** `87 % for 421 4.7.28 unusual rate, 11 % for 452 4.2.2 mailbox full`; empty without a cause. */
 function causesText(causes: readonly WaitingCause[], waiting: number): string {
@@ -39,8 +31,8 @@ function causesText(causes: readonly WaitingCause[], waiting: number): string {
   const all = Math.max(counted, waiting)
   const named = failed.filter(({ recipients }, i) => i === 0 || (i < MOST_NAMED && recipients >= NAMED_SHARE * all))
   const [only] = named
-  if (only !== undefined && only.recipients === all) return ` for ${causeWords(only)}`
-  return named.map((one, i) => `${i === 0 ? ': ' : ''}${percentText(one.recipients / all)} for ${causeWords(one)}`).join(', ')
+  if (only !== undefined && only.recipients === all) return ` for ${wordsOf(only)}`
+  return named.map((one, i) => `${i === 0 ? ': ' : ''}${percentText(one.recipients / all)} for ${wordsOf(one)}`).join(', ')
 }
 
 /** The causes know no delivery that goes on: its recipients may be among those without an attempt. */

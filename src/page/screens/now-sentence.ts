@@ -2,6 +2,7 @@
 import type { NowJson } from '../../resources/status-json.ts'
 import type { StatusDestinationJson } from '../../resources/destination-json.ts'
 import { grouped, plural, span } from '../../presentation/text.ts'
+import { waits } from '../markup/times.ts'
 import { HOUR, SECOND } from '../../system/clock.ts'
 
 export type NowState = Pick<NowJson, 'time' | 'queues' | 'waited' | 'last_hour' | 'attention'> & {
@@ -23,8 +24,6 @@ const recipientsIn = ({ queues }: Pick<NowState, 'queues'>, names: readonly Queu
 
 /** `40 %`; `less than 1 %`. */
 export const percentText = (share: number): string => (share < 0.01 ? 'less than 1 %' : `${Math.round(100 * share)} %`)
-
-export const waits = (recipients: number): string => `${plural(recipients, 'recipient')} ${recipients === 1 ? 'waits' : 'wait'}`
 
 const HOUR_IN_SECONDS = HOUR / SECOND
 

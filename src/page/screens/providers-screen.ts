@@ -9,10 +9,9 @@ import { facts, table, type Column } from '../markup/html-table.ts'
 import { linkTo, providerLink } from '../markup/links.ts'
 import { marked, toneOf } from '../markup/marks.ts'
 import { replyPart } from '../markup/reply.ts'
-import { count, countUpTo, due, plural } from '../markup/times.ts'
+import { count, countUpTo, due, plural, waits } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { destinationTable } from './destinations-screen.ts'
-import { waits } from './now-sentence.ts'
 import { breakable, destinationPart } from '../markup/long-words.ts'
 
 const actionOf = (view: View, { provider, state }: ProviderJson, kind: string): Html | null => {

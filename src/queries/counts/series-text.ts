@@ -30,11 +30,9 @@ export function trendSentence({ flow, backlog }: { readonly flow: SeriesJson; re
   const heldText = held === 0 ? '' : `; ${grouped(held)} more ${held === 1 ? 'is' : 'are'} on hold`
   if (known.length === 1) return `${plural(last, 'recipient')} ${last === 1 ? 'waits' : 'wait'}${heldText}. ${flowText}`
   const isChanged = Math.abs(last - first) >= Math.max(LEAST_CHANGE, first / 10)
-  const unknown = values.findIndex((value) => value !== null)
+  const since = values[0] === null ? backlog.known_since : null
   const what =
-    unknown === 0
-      ? 'The backlog'
-      : `The backlog, known for the last ${span((Math.min(backlog.to, backlog.as_of) - backlog.from - unknown * backlog.step) * SECOND)},`
+    since === null ? 'The backlog' : `The backlog, known for the last ${span((Math.min(backlog.to, backlog.as_of) - since) * SECOND)},`
   const change = isChanged
     ? `${what} ${last > first ? 'grew' : 'fell'} from ${grouped(first)} to ${plural(last, 'recipient')}${heldText}.`
     : `${what} is about as it was: ${plural(last, 'recipient')}${heldText}.`

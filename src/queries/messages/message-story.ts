@@ -17,7 +17,8 @@ export async function messageStory(view: QueueView, queueId: string, requester: 
   const { wall } = view.clock
   const names = new Set(story.recipients.filter(isLive).map(({ destination }) => destination))
   const live = liveByName(names.size === 0 ? [] : await view.live.named([...names]))
-  const facts = { story, records: await recordsOf(view), live, policies: view.policies(), wall, content: requester.content }
+  const trashLifetime = view.loaded().config.trash_lifetime
+  const facts = { story, records: await recordsOf(view), live, policies: view.policies(), wall, trashLifetime, content: requester.content }
   return {
     ...storyJson(facts),
     client: client ?? null,

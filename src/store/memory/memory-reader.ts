@@ -1,6 +1,7 @@
 /**
  * QueueReader over a queue in memory.
  */
+import { restorableSince } from '../message-operation.ts'
 import { freshRecord } from '../queue-store.ts'
 import { addressMatcher, matchesPattern } from '../../patterns/filter-pattern.ts'
 import { parseQueueId } from '../../mail/queue-id.ts'
@@ -335,7 +336,16 @@ export class MemoryReader implements ReaderEngine {
 function present(held: HeldMessage, queue: MemoryQueue): MessageDetails {
   const { message, forcedExpire, warnings, recipients, history } = held
   const why = held.placement === 'corrupt' ? held.why : undefined
-  return { message, queue: queueOf(held, queue), forcedExpire, why, warnings, recipients: recipients.map(snapshot), history: [...history] }
+  return {
+    message,
+    queue: queueOf(held, queue),
+    forcedExpire,
+    why,
+    deletedAt: restorableSince(held.deletedAt),
+    warnings,
+    recipients: recipients.map(snapshot),
+    history: [...history],
+  }
 }
 
 /** A message paired with one of its live recipients. A filter's recipient conditions must all hold for the same recipient. */

@@ -1,4 +1,5 @@
 /** The QueueReader over PostgreSQL, for the daemon and for commands on any machine that reaches the database. */
+import { restorableSince } from '../message-operation.ts'
 import type { MessageId, QueueName } from '../../mail/message.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import { recipientRange } from '../sql/id-ranges.ts'
@@ -75,6 +76,7 @@ function* details(message: MessageId): Read<MessageDetails | undefined> {
     queue: row.queue,
     forcedExpire: row.forced_expire,
     why: row.why ?? undefined,
+    deletedAt: restorableSince(row.deleted_at),
     warnings: row.warnings,
     recipients: (row.all_recipients ?? []).map(toRecipient),
     history: (row.attempts ?? []).map(toAttempt),

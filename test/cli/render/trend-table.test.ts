@@ -10,6 +10,7 @@ const seriesOf = (...series: SeriesJson['series']): SeriesJson => ({
   step: 21_600,
   series,
   marks: [{ time: 1_795_915_800, kind: 'suspended', text: 'far.example', node: 'mx1' }],
+  known_since: null,
   as_of: 1_795_953_600,
 })
 

@@ -4,6 +4,7 @@ import { clipped, ended, grouped } from '../../../presentation/text.ts'
 import type { MessageStoryJson } from '../../../resources/message-story-json.ts'
 import { clockText, type ZonedNow } from '../../markup/times.ts'
 import { shownReply } from '../../markup/reply.ts'
+import { causeWords } from '../cause-words.ts'
 
 type Recipient = Pick<
   MessageStoryJson['recipients'][number],
@@ -11,7 +12,7 @@ type Recipient = Pick<
 >
 type Attempt = Pick<MessageStoryJson['history'][number], 'time' | 'recipient' | 'reply' | 'reason'>
 
-export interface MessageState extends Pick<MessageStoryJson, 'waits_for' | 'forced_expire' | 'not_before'> {
+export interface MessageState extends Pick<MessageStoryJson, 'waits_for' | 'forced_expire' | 'not_before' | 'restore_until'> {
   readonly recipients: readonly Recipient[]
   readonly history: readonly Attempt[]
   readonly future: readonly Pick<MessageStoryJson['future'][number], 'recipient' | 'expire_time'>[]
@@ -93,10 +94,17 @@ function attemptText(next: number, isProbe: boolean, at: ZonedNow): string {
   return late < SOON || isProbe ? 'The next attempt is due now' : `It is due since ${clockText(at, next)}, and waits for its turn`
 }
 
+/** The end of a deleted message. It has none of these while a delivery of it runs, after which it is removed. */
+function restoredText(until: number | null, at: ZonedNow): string {
+  if (until === null) return 'It is deleted, and cannot be restored.'
+  if (until * 1_000 <= at.now) return 'It is in the trash, and is removed soon; it can be restored until then.'
+  return `It is in the trash, and can be restored until ${clockText(at, until)}.`
+}
+
 /** Text of the next event for a recipient that waits. */
 function nextText(
   one: Recipient,
-  { waits_for: waitsFor, forced_expire: isForced, not_before: notBefore, recipients, future }: MessageState,
+  { waits_for: waitsFor, forced_expire: isForced, not_before: notBefore, restore_until: until, recipients, future }: MessageState,
   at: ZonedNow,
 ): string {
   switch (waitsFor) {
@@ -105,7 +113,7 @@ function nextText(
     case 'inspection':
       return 'It is unreadable, and stays until it is deleted.'
     case 'restore':
-      return 'It is in the trash, and can be restored.'
+      return restoredText(until, at)
     case 'resume':
       return `${one.destination} is suspended: nothing is tried until it is resumed.`
     case 'slot':
@@ -142,10 +150,10 @@ function mostFrequent(recipients: readonly Recipient[]): readonly Recipient[] {
   return [...groups.values()].toSorted((a, b) => b.length - a.length)[0] ?? []
 }
 
-/** The last reply of recipients with the same cause; with `·` in place of what differs from one to the other. */
+/** The last reply of recipients with the same cause; with `…` in place of what differs from one to the other. */
 function sharedReply([first, ...others]: readonly Recipient[]): string | null {
   const reply = first?.last_reply ?? null
-  return reply === null || others.every(({ last_reply: other }) => other === reply) ? reply : shownCause(causeOfReply(reply))
+  return reply === null || others.every(({ last_reply: other }) => other === reply) ? reply : causeWords(shownCause(causeOfReply(reply)))
 }
 
 function theyWait(number: number, all: number): string {
@@ -163,10 +171,13 @@ export function messageSentence(message: MessageState, at: ZonedNow): string {
   )
   const next = nextText(earliest, message, at)
   if (message.recipients.length === 1)
-    return ['schedule', 'inspection', 'delivery'].includes(message.waits_for) || (message.waits_for !== 'due-time' && first.attempts === 0)
+    return ['schedule', 'inspection', 'delivery', 'restore'].includes(message.waits_for) ||
+      (message.waits_for !== 'due-time' && first.attempts === 0)
       ? next
       : `${causeText(first, message, at)} ${next}`
   const settled = message.recipients.filter((one) => !isLive(one))
+  if (message.waits_for === 'restore')
+    return settled.length === 0 ? next : `Of ${grouped(message.recipients.length)} recipients, ${outcomesText(settled)}. ${next}`
   const rest = settled.length === 0 ? '' : `, ${outcomesText(settled)}`
   const main = mostFrequent(waiting)
   const why = replyText(sharedReply(main))

@@ -1,4 +1,5 @@
 /** The audit log: who changed the queue, when, how, and what can be undone. */
+import { changedText } from '../../../presentation/changed-text.ts'
 import type { AuditEntryJson, AuditPageJson } from '../../../resources/operation-json.ts'
 import { asCommand } from '../../markup/command-lines.ts'
 import { heading, listOr, pager, type Screen } from '../../markup/frame.ts'
@@ -10,7 +11,7 @@ import { breakable } from '../../markup/long-words.ts'
 import { marked } from '../../markup/marks.ts'
 import { longText, replyPart } from '../../markup/reply.ts'
 import { table, type Column } from '../../markup/html-table.ts'
-import { clockTime, count } from '../../markup/times.ts'
+import { clockTime } from '../../markup/times.ts'
 import { instantText, type TimeRange } from '../../markup/time-range.ts'
 import type { View } from '../../markup/view.ts'
 
@@ -36,7 +37,7 @@ const columnsOf = (view: View): readonly Column<AuditEntryJson>[] => [
   { heading: 'Who', cell: ({ who }) => breakable(who) },
   { heading: 'Action', cell: ({ id, action }) => html`<a href="${linkTo(view, `operations/${id}`, { back: 'audit' })}">${action}</a>` },
   { heading: 'State', cell: ({ state }) => marked(state) },
-  { heading: 'Changed', kind: 'number', cell: ({ changed }) => count(changed) },
+  { heading: 'Changed', cell: changedText },
   { heading: 'Reason', kind: 'reply', cell: ({ reason }) => (reason === null ? null : longText(reason)) },
   { heading: 'Arguments', kind: 'reply', cell: ({ arguments: words }) => replyPart(words) },
   { heading: 'Undo', label: '', kind: 'actions', cell: (one) => undoOf(view, one) },

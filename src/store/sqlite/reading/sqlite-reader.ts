@@ -22,6 +22,7 @@ import { messagePage } from './message-pages.ts'
 import { OutboxSearch } from '../outbox/outbox-search.ts'
 import * as sql from '../writing/queries.ts'
 import { asMessage, toRecipient, type MessageRow, type RecipientRow } from '../writing/rows.ts'
+import { restorableSince } from '../../message-operation.ts'
 import { place, SQLITE } from './spelling.ts'
 
 type Placed = MessageRow & { readonly queue: QueueName | 'trash' }
@@ -40,6 +41,7 @@ const detailsOf = (db: Database) => {
       queue: row.queue,
       forcedExpire: row.forced_expire === 1,
       why: row.why ?? undefined,
+      deletedAt: restorableSince(row.deleted_at),
       warnings: row.warnings,
       recipients: recipients.all({ message }).map(toRecipient),
       history: attempts.all({ message }).map(toAttempt),
