@@ -1,4 +1,4 @@
-/** What an action of the audit log has changed, as a number with its unit. */
+/** The number of things that an action of the audit log has changed, with its unit. */
 import { ERASE, OPERATIONS, RESEND } from '../queue/operation-request.ts'
 import type { AuditEntryJson } from '../resources/operation-json.ts'
 import { plural } from './text.ts'

@@ -22,6 +22,7 @@ const SCREENS = [
   'messages?queue=scheduled',
   'events',
   'history',
+  'audit',
   'suppressions',
   'deliverability',
 ]
@@ -104,7 +105,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     )
   }
 
-  for (const width of [320, 375, 720, 768, 1024, 1025, 1440])
+  for (const width of [320, 375, 641, 720, 768, 1024, 1025, 1440])
     test(`no text is cut and no row is broken at ${width} pixels`, { timeout: 300_000 }, async () => {
       const page = await opened(width)
       await expect

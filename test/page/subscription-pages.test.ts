@@ -79,7 +79,7 @@ test('a disabled subscription is enabled in three steps, with a record', async (
   await expect.poll(() => takenAt('/gone')).toHaveLength(1)
   expect(wordsIn(await textOf('webhooks/gone?replayed=1'))).toContain('what it selects of 1 event to be sent.')
   expect(wordsIn(await textOf('webhooks/gone?replayed=1&events=parked'))).toContain(' 1 event to be sent.')
-  expect(wordsIn(await textOf('audit'))).toMatch(/webhook replay done 1 gone/)
+  expect(wordsIn(await textOf('audit'))).toMatch(/webhook replay done 1 webhook gone/)
 })
 
 test('events of a time are sent again with their ids', async () => {

@@ -227,6 +227,7 @@ describe('a drawing', () => {
         const { ticks } = axisScale({ title: '', scale: 'logarithmic', values: 'durations' }, values, { wide: 150, narrow: 150, gap: 32 })
         expect(ticks.length).toBeGreaterThanOrEqual(2)
       }),
+      { examples: [[[28 * 24 * HOUR]]] },
     )
   })
 

@@ -63,17 +63,26 @@ const columnsOf = (view: View): readonly Column<Row>[] => [
   },
 ]
 
-const filterForm = (view: View, { sender, recipient, outcome, status, since, ...query }: HistoryQuery, range: TimeRange): Html =>
+/** Conditions that are needed less often. */
+const furtherFields = (view: View, { status, class: name }: Pick<HistoryQuery, 'status' | 'class'>): Html =>
+  html`<details ${status === '' && name === '' ? null : html` open`}>
+    <summary>More conditions</summary>
+    <div class="more">
+      ${field({ name: 'status', label: 'Status', value: status, example: '5.7.*' })}
+      ${view.classes.length > 1 || name !== '' ? field({ name: 'class', label: 'Class', value: name, example: view.classes[0] ?? '' }) : null}
+    </div>
+  </details>`
+
+const filterForm = (view: View, { sender, recipient, outcome, since, ...query }: HistoryQuery, range: TimeRange): Html =>
   html`<form class="filter" action="${linkTo(view, 'history')}" method="get">
     ${field({ name: 'recipient', label: 'Recipient', value: recipient, example: 'ann@example.com' })}
     ${field({ name: 'sender', label: 'Sender', value: sender, example: '*@example.com' })}
     ${choice('Outcome', 'outcome', outcome, [{ value: '', text: 'any' }, ...FINAL_STATES.map((state) => ({ value: state, text: state }))])}
-    ${field({ name: 'status', label: 'Status', value: status, example: '5.7.*' })}
-    ${view.classes.length > 1 || query.class !== '' ? field({ name: 'class', label: 'Class', value: query.class }) : null}
     ${field({ name: 'since', label: 'Left within', value: since, example: '1d' })}
     ${rangeField(view, { name: 'left_after', label: 'From', value: query.left_after, at: range.after })}
     ${rangeField(view, { name: 'left_before', label: 'To', value: query.left_before, at: range.before })}
     <button type="submit">Show</button>
+    ${furtherFields(view, query)}
   </form>`
 
 /** Leads to the plan that sends the mail of the filter again; null without a filter. */

@@ -110,7 +110,9 @@ function logRange(values: readonly number[], isDuration: boolean): Range {
   const from = positive.length === 0 ? 1 : Math.min(...positive)
   const to = Math.max(from * 1.001, ...positive)
   if (!isDuration) return { from, to }
-  return { from: ROUND_DURATIONS.findLast((one) => one <= from) ?? from, to: ROUND_DURATIONS.find((one) => one >= to) ?? to }
+  // The longest one ends an axis, and begins none: longer durations would have its label alone.
+  const begin = ROUND_DURATIONS.slice(0, -1).findLast((one) => one <= from)
+  return { from: begin ?? from, to: ROUND_DURATIONS.find((one) => one >= to) ?? to }
 }
 
 /** Durations on a logarithmic axis of this length, as many as keep the distance. */

@@ -281,7 +281,7 @@ export function messageScreen(view: View, shown: MessageFacts): Screen {
       ['content', view.requester.mayReadContent && queue !== 'gone' ? sectionLinks(view, id) : null, 'wide'],
       ['delay warnings sent', message.warnings === 0 ? null : count(message.warnings)],
       longFact('envelope id', message.envid, codePart),
-      ['log', html`<a href="${logLink(view, { queue_id: id })}">warnings and errors about it</a>`],
+      ['log', html`<a href="${logLink(view, { queue_id: id })}">warnings and errors</a>`],
       ['by rule', message.rule, 'wide'],
     ])}
     ${recipientsSection(view, shown)}

@@ -35,9 +35,12 @@ function undoOf(view: View, { id, undo_until: until, undone_by: undoneBy }: Audi
 const columnsOf = (view: View): readonly Column<AuditEntryJson>[] => [
   { heading: 'Time', isTitle: true, cell: ({ time }) => clockTime(view, time) },
   { heading: 'Who', cell: ({ who }) => breakable(who) },
-  { heading: 'Action', cell: ({ id, action }) => html`<a href="${linkTo(view, `operations/${id}`, { back: 'audit' })}">${action}</a>` },
+  {
+    heading: 'Action',
+    cell: ({ id, action }) => html`<a class="whole" href="${linkTo(view, `operations/${id}`, { back: 'audit' })}">${action}</a>`,
+  },
   { heading: 'State', cell: ({ state }) => marked(state) },
-  { heading: 'Changed', cell: changedText },
+  { heading: 'Changed', cell: (one) => html`<span class="whole">${changedText(one)}</span>` },
   { heading: 'Reason', kind: 'reply', cell: ({ reason }) => (reason === null ? null : longText(reason)) },
   { heading: 'Arguments', kind: 'reply', cell: ({ arguments: words }) => replyPart(words) },
   { heading: 'Undo', label: '', kind: 'actions', cell: (one) => undoOf(view, one) },

@@ -73,6 +73,24 @@ export const eventColumns = (view: View): readonly Column<TimedEventJson>[] => [
   { heading: 'Detail', kind: 'reply', cell: ({ type, data }) => replyPart(detailOf(type, data as Members)) },
 ]
 
+/** In characters, of the names of receivers that stand in one line of a row. */
+const SHORT_NAMES = 20
+
+/** Links that send an event again, to each of its receivers. Those with long names are folded. */
+function repetitions(view: View, { id, receivers }: ReceivedEventJson): Part {
+  const links = receivers.map(
+    (name) =>
+      html`<a class="act long" href="${linkTo(view, `${subscriptionPlace(name)}/replay`, { events: 'one', event: id })}" data-dialog
+        >${breakable(name)}…</a
+      > `,
+  )
+  if (receivers.length < 2 || receivers.join().length <= SHORT_NAMES) return links
+  return html`<details>
+    <summary>${plural(receivers.length, 'webhook')}</summary>
+    ${links}
+  </details>`
+}
+
 /** Columns of events with their receivers, to which an operator may send them again. */
 export const repeatableColumns = (view: View): readonly Column<ReceivedEventJson>[] => [
   ...(eventColumns(view) as readonly Column<ReceivedEventJson>[]),
@@ -81,16 +99,7 @@ export const repeatableColumns = (view: View): readonly Column<ReceivedEventJson
         {
           heading: 'Send again to',
           kind: 'actions',
-          cell: ({ id, receivers }: ReceivedEventJson) =>
-            receivers.map(
-              (name) =>
-                html`<a
-                  class="act long"
-                  href="${linkTo(view, `${subscriptionPlace(name)}/replay`, { events: 'one', event: id })}"
-                  data-dialog
-                  >${breakable(name)}…</a
-                > `,
-            ),
+          cell: (one: ReceivedEventJson) => repetitions(view, one),
         } as const,
       ]
     : [

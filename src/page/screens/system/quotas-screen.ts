@@ -26,12 +26,12 @@ const usedPart = ({ used, maximum, measure }: QuotaUseJson): Part => `${grouped(
 const columnsOf = (view: View): readonly Column<QuotaUseJson>[] => [
   { heading: 'Key', isTitle: true, cell: ({ key }) => addressPart(key) },
   { heading: 'Quota', kind: 'code', cell: ({ quota }) => breakable(quota) },
-  { heading: 'Limit', cell: ({ limit, action }) => html`${limit} <span class="faint">${action}</span>` },
+  { heading: 'Limit, above it', cell: ({ limit, action }) => html`${limit} <span class="faint">${action}</span>` },
   { heading: 'Used', cell: usedPart },
-  { heading: 'Held', cell: ({ planned }) => (planned === 0 ? null : grouped(planned)) },
+  { heading: 'Held', cell: ({ planned, measure }) => (planned === 0 ? null : `${grouped(planned)} ${measure}`) },
   { heading: 'Room', cell: ({ room_time: at }) => (at === null ? 'now' : distance(view, at)) },
   ...(view.requester.mayOperate
-    ? [{ heading: 'Action', label: '', kind: 'actions', cell: (one: QuotaUseJson) => resetLink(view, one) } as const]
+    ? [{ heading: 'Counts', label: '', kind: 'actions', cell: (one: QuotaUseJson) => resetLink(view, one) } as const]
     : []),
 ]
 
@@ -43,7 +43,7 @@ export const quotasScreen = (view: View, { uses, isOn }: QuotaFacts): Screen => 
     isOn ? 'What users, senders and clients have used of their quotas, the fullest first.' : 'No quota is configured.',
     null,
   )}
-  ${table({ caption: 'Quotas', columns: columnsOf(view), rows: uses, empty: 'No quota is used.' })}
+  ${table({ caption: 'Quotas', columns: columnsOf(view), rows: uses, kind: 'quotas', empty: 'No quota is used.' })}
   ${asCommand(['quota', 'list'], { method: 'GET', path: 'api/v1/quotas' })}`,
 })
 
