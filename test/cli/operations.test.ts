@@ -96,7 +96,8 @@ describe('without a daemon', () => {
   })
 
   test('reclass ends with a class that has a table', async () => {
-    expect((await operator.run(['queue', 'reclass'])).code).toBe(64)
+    const without = await operator.run(['queue', 'reclass', '--all'])
+    expect([without.code, without.err]).toEqual([64, expect.stringContaining("missing required argument 'class'")])
     expect((await operator.run(['queue', 'reclass', 'fast'])).code).toBe(64)
     const unknown = await operator.run(['queue', 'reclass', '--all', 'slow'])
     expect([unknown.code, unknown.err]).toEqual([65, expect.stringContaining('there is no class "slow"')])

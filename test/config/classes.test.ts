@@ -91,6 +91,10 @@ test('priorities are whole numbers in the order of the weights, each once', () =
   expect(of(4, 0)).toEqual([expect.stringContaining('class.normal: priority: a class of more weight')])
   for (const wrong of [10, -10, 1.5, 'high'])
     expect(of(wrong, 4)).toEqual([expect.stringContaining('expected a whole number from -9 to 9')])
+  // Without its weight, the order of a class is unknown.
+  expect(problemsOf({ class: { normal: { weight: 10, priority: 0 }, fast: { weight: 'much', priority: 4 } } })).toEqual([
+    expect.stringContaining('class.fast: weight: expected a whole number'),
+  ])
 })
 
 test('whatever names a class names one that exists', () => {

@@ -230,7 +230,7 @@ const requestOf = ({ operation }: Verb, operands: readonly string[]): Pick<Reque
 export function addQueueOperations(parent: Command, shell: Shell): void {
   for (const verb of VERBS) {
     const isReclass = verb.operation === 'reclass'
-    const command = withFilters(subcommand(parent, `${verb.operation} ${isReclass ? '<operand...>' : '[id...]'}`, verb.summary))
+    const command = withFilters(subcommand(parent, `${verb.operation} ${isReclass ? '<class...>' : '[id...]'}`, verb.summary))
       .option('--all', 'all messages')
       .option('--dry-run', 'count and show messages, change nothing')
       .option('--yes', 'do not ask for confirmation')

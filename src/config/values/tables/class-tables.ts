@@ -47,7 +47,7 @@ export function readClassTables(sources: ClassSources, problems: Problem[]): Rea
   const reserved = Math.round(classes.reduce((sum, { reserve }) => sum + reserve, 0) * 1_000) / 10
   if (reserved > MOST_RESERVED)
     refuse(first?.where ?? '', `class: the reserves are ${reserved}% together, the maximum is ${MOST_RESERVED}%: lower some`)
-  const swapped = firstSwapped(classes)
+  const swapped = firstSwapped(classes.filter(({ name }) => 'value' in weight(tables.get(name)?.get('weight')?.value)))
   if (swapped !== undefined)
     refuse(
       tables.get(swapped)?.get('priority')?.where ?? '',
