@@ -111,6 +111,18 @@ export const CLASS_MUTANTS: readonly SafetyMutant[] = [
     BACKLOG,
   ),
   bug(
+    'a share pays for mail that was held or deleted where it is all of a claim',
+    'queue/scheduler/turns/share-backlog.ts',
+    ['this.#disorder.lost(missed)', 'if (claimed > 0) this.#disorder.lost(missed)'],
+    SHARE_STORIES,
+  ),
+  bug(
+    'an order of which nothing can be claimed is made anew',
+    'queue/scheduler/turns/share-backlog.ts',
+    ['if (claimed > 0 && !this.#isReading)', 'if (claimed >= 0 && !this.#isReading)'],
+    BACKLOG,
+  ),
+  bug(
     'an order is made anew before each share has had its turn',
     'queue/scheduler/turns/disorder.ts',
     ['this.#taken >= shares', 'this.#taken <= shares'],
