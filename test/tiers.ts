@@ -49,6 +49,6 @@ export const PROCESS_TIER: readonly string[] = [
   'test/queue/{memory,queue-move,subscription-move}.test.ts',
   'test/store/sqlite/{claim-cost,damaged-copies,durability,foreign-schema,power-cut,power-cut-replay,random-schedules}.test.ts',
   'test/store/memory/random-schedules.test.ts',
-  'test/stories/{access-tokens,bulk-backlog,concurrency-experiment,features-on-both-stores,many-recipients,message-rate,notices-over-smtp,oauth-of-two-nodes,on-call,on-call-night,outage-recovery,plan-matches-queue,quotas,relay-chains,six-days,slow-destination}.test.ts',
+  'test/stories/{access-tokens,bulk-backlog,concurrency-experiment,features-on-both-stores,many-recipients,message-rate,notices-over-smtp,oauth-of-two-nodes,on-call,on-call-night,outage-recovery,plan-matches-queue,quota-worlds,quotas,relay-chains,six-days,slow-destination,suppression-worlds}.test.ts',
   'test/stories/{tls-policies-over-a-month,tls-reports-of-a-day}.test.ts',
 ]
