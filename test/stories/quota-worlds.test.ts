@@ -113,7 +113,7 @@ const configOf = (quotas: readonly ModelQuota[]): RelayConfig => ({
   ),
 })
 
-/** What the model expects of a message: the replies to MAIL and to each RCPT, and when it is delivered. */
+/** The replies of the model to MAIL and to each RCPT of a message, and the time of its delivery. */
 function expected(quotas: readonly ModelQuota[], sender: string, wanted: number, at: Duration) {
   const accepts = (messages: number, recipients: number): boolean =>
     quotas.every((one) => one.accepts({ key: one.keyOf(sender), at, messages, recipients }))

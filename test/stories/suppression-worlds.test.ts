@@ -1,4 +1,4 @@
-/** The suppression list in random worlds: which recipients RCPT refuses, and what is listed at the end, are those of a model. */
+/** The suppression list in random worlds: the recipients that RCPT refuses and the entries are those of a model. */
 import { expect, test } from 'vitest'
 import { DAY, HOUR, MINUTE, SECOND, type Duration } from '../../src/system/clock.ts'
 import { createWorld } from '../../src/testkit/create-world.ts'
