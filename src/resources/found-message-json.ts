@@ -5,7 +5,7 @@ import { FINAL_STATES, LIVE_STATES, QUEUE_NAMES, queueIdOf } from '../mail/messa
 import type { MessageDetails } from '../store/queue-reader.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { count, next, textOrNull, time, timeOrNull, wholeTime, type Json } from './members.ts'
-import { RECIPIENTS_SHOWN } from './message-json.ts'
+import { RECIPIENTS_SHOWN, recipientCount } from './message-json.ts'
 
 const foundMessageShape = z
   .object({
@@ -16,7 +16,7 @@ const foundMessageShape = z
     message_size: count,
     sender: z.string(),
     recipients: z.array(z.object({ address: z.string(), destination: z.string(), state: z.enum([...LIVE_STATES, ...FINAL_STATES]) })),
-    recipient_count: count.describe(`all recipients; the list has at most ${RECIPIENTS_SHOWN}`),
+    recipient_count: recipientCount,
     message_id: textOrNull,
     subject: textOrNull.optional().describe('absent without the right `content`'),
   })

@@ -149,10 +149,11 @@ export const submissionJson = (submission: Submission, wall: WallView): Json<typ
 /** Maximum number of recipients of a message in a page. */
 export const RECIPIENTS_SHOWN = 20
 
-export interface PageEntryJson extends MessageJson {
-  /** All recipients; the list has at most RECIPIENTS_SHOWN. */
-  readonly recipient_count: number
-}
+export const recipientCount = count.describe(`all recipients; the list has at most ${RECIPIENTS_SHOWN}`)
+
+export const pageEntryShape = messageShape.extend({ recipient_count: recipientCount })
+
+export type PageEntryJson = MessageJson & Json<typeof pageEntryShape>
 
 /** A message of a page. */
 export function pageEntryJson(listed: ListedMessage, records: DestinationRecords, wall: WallView): PageEntryJson {
@@ -162,7 +163,7 @@ export function pageEntryJson(listed: ListedMessage, records: DestinationRecords
 
 export const messagePageShape = z
   .object({
-    messages: z.array(messageShape.extend({ recipient_count: count.describe('all recipients; the list has at most 20') })),
+    messages: z.array(pageEntryShape),
     next,
     as_of: time,
   })

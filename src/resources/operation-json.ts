@@ -4,7 +4,7 @@ import type { PassedReason } from '../queue/operation-request.ts'
 import { OPERATION_STATES, type AuditEntry } from '../store/records/audit-log.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { count, next, textOrNull, time, timeOrNull, type Json } from './members.ts'
-import { messageShape } from './message-json.ts'
+import { pageEntryShape } from './message-json.ts'
 
 const stateMembers = {
   id: z.int(),
@@ -90,7 +90,7 @@ const planShape = z.object({
   in_transfer: count.describe('messages of which a recipient is in transfer: delivered and bounced stand'),
   ...passedOverMembers,
   destinations: count,
-  examples: z.array(messageShape.extend({ recipient_count: count })),
+  examples: z.array(pageEntryShape),
   told_senders: z.boolean(),
   undo: timeOrNull.describe('time until which the operation could be undone'),
 })
