@@ -68,6 +68,8 @@ export const METHODS: { readonly [M in Method]: Traits<Arguments[M], Answers[M]>
 /** Methods without a transaction of the writing session. */
 export type DirectMethod = { [M in Method]: (typeof ROWS)[M]['sending'] extends 'direct' ? M : never }[Method]
 
+export const isDirect = (method: Method): boolean => METHODS[method].sending === 'direct'
+
 const isPort = (name: string): name is Port => Object.hasOwn(PORTS, name)
 
 /** Whether a member of a store is a method of the table. */

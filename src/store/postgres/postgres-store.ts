@@ -4,7 +4,17 @@ import type { Clock, Duration } from '../../system/clock.ts'
 import type { Shard } from '../membership/shards.ts'
 import { assertChunks } from '../chunks.ts'
 import { ID_BLOCK, IdBuffer } from '../id-buffer.ts'
-import { methodsOf, pending, remoteMethods, type Answers, type Arguments, type Call, type Method, type DirectMethod } from '../methods.ts'
+import {
+  isDirect,
+  methodsOf,
+  pending,
+  remoteMethods,
+  type Answers,
+  type Arguments,
+  type Call,
+  type DirectMethod,
+  type Method,
+} from '../methods.ts'
 import type { MovableStore } from '../move-store.ts'
 import type { StoreSide } from '../store-health.ts'
 import { Contents } from './writing/contents.ts'
@@ -32,7 +42,7 @@ import { WantedTypes } from './writing/transaction-events.ts'
 import { OutgoingMoves } from './moving/outgoing-moves.ts'
 import { OwnLeases } from './writing/own-leases.ts'
 import { TallyQuery } from './writing/tally-query.ts'
-import type { PendingWrite, Writers } from './committing/write-batch.ts'
+import type { PendingWrite } from './committing/write-batch.ts'
 import { FailoverCheck } from './committing/failover-check.ts'
 import type { RecentMail } from './committing/recent-mail.ts'
 import { Writer } from './committing/writer.ts'
@@ -66,12 +76,14 @@ interface PostgresStore {
   readonly destroy: () => void
 }
 
-/** Parts that are called at once for the methods that no transaction of the writing session makes. */
-type DirectCalls = { readonly [M in DirectMethod]: (...args: Arguments[M]) => Promise<Answers[M]> }
+type AsyncCalls = { readonly [M in Method]: (...args: Arguments[M]) => Promise<Answers[M]> }
+
+/** The methods that no transaction of the writing session makes. They are called at once. */
+type DirectCalls = Pick<AsyncCalls, DirectMethod>
 
 /** Creates the store of a node in its first session, on `connection`. */
 export async function createStore(connection: Connection, deps: PostgresStoreDeps): Promise<PostgresStore> {
-  const { node, clock } = deps
+  const { node } = deps
   const terms: LeaseTerms = { owner: node, until: Infinity }
   const leases = new OwnLeases()
   const check = new FailoverCheck(deps.recent, () => ids)
@@ -82,17 +94,12 @@ export async function createStore(connection: Connection, deps: PostgresStoreDep
   await examine(connection)
   const wanted = new WantedTypes()
   await wanted.read(connection)
-  const parts = partsOf(deps, terms, leases, wanted)
-  const writer = new Writer(connection, { ...deps, leases, examine, wanted, writers: writersOf(parts) })
-  const directCalls = directCallsOf(parts, deps, {
-    tally: new TallyQuery(clock, deps.tallyKeptFor),
-    contents: new Contents(deps.reading, leases),
-    wanted,
-  })
+  const methods = methodsOf(...partsOf(deps, terms, leases, wanted))
+  const writer = new Writer(connection, { ...deps, leases, examine, wanted, writers: methods })
+  const directCalls: DirectCalls = { ...methods, ...directCallsOf(deps, wanted) }
   const write = <M extends Method>(call: Call<M>): Promise<Answers[M]> => pending(call, (waiting) => writer.add(waiting as PendingWrite))
   const submit = async <M extends Method>(call: Call<M>): Promise<Answers[M]> => {
-    const direct = (directCalls as { readonly [N in Method]?: (...args: Arguments[N]) => Promise<Answers[N]> })[call.method]
-    if (direct !== undefined) return direct(...call.args)
+    if (isDirect(call.method)) return (directCalls as AsyncCalls)[call.method](...call.args)
     assertCall(call as unknown as Call)
     return write(call)
   }
@@ -102,13 +109,13 @@ export async function createStore(connection: Connection, deps: PostgresStoreDep
     const call = recordCall(sent)
     return call.kind === 'read' ? runRecord(deps.reading, call, ...sent[2]) : write({ method: 'record', args: sent })
   })
-  const methods = remoteMethods(submit)
+  const remote = remoteMethods(submit)
   const store: MovableStore = {
-    ...methods,
+    ...remote,
     records,
     nextId: () => ids.next(),
     leaseTerms: () => terms,
-    shares: { ...methods.shares, onShares: (listener) => deps.keys.shares.feed.listen(listener) },
+    shares: { ...remote.shares, onShares: (listener) => deps.keys.shares.feed.listen(listener) },
     close: () => writer.close(),
   }
   return { store, side: writer, destroy: () => writer.destroy() }
@@ -123,67 +130,46 @@ function assertCall(call: Call): void {
   if (call.method === 'takeMoved') for (const { content } of call.args[1]) assertChunks(content)
 }
 
-function partsOf({ node, name, clock }: PostgresStoreDeps, terms: LeaseTerms, leases: OwnLeases, wanted: WantedTypes) {
-  const intake = new Intake({ owner: node, name, leases })
-  const operating = new Operating(node, leases)
+/** The parts that have the methods: those of a transaction of the writing session, and those that read only. */
+function partsOf(deps: PostgresStoreDeps, terms: LeaseTerms, own: OwnLeases, wanted: WantedTypes) {
+  const { node, name, clock, reading, keys, counter } = deps
+  const intake = new Intake({ owner: node, name, leases: own })
+  const operating = new Operating(node, own)
   const claims = new MoveClaims(node)
-  return {
+  return [
     intake,
     operating,
     claims,
-    subscriptions: new SubscriptionWriter(wanted, name),
-    outgoing: new OutgoingMoves({ node, claims, operating }),
-    incoming: new IncomingMoves({ node, name, claims, operating, intake }),
-    leases: new Leases(terms, leases, clock),
-    outcomes: new Outcomes(node, leases),
-    noticesDue: new NoticesDue(node, intake),
-    housekeeping: new Housekeeping({ terms, name, operating }),
-    search: new SearchIndex(),
-    departed: new DepartedWriter(intake),
-    erasures: new ErasureWriter(),
-    records: { record: recordWriter(node) },
-  }
+    new SubscriptionWriter(wanted, name),
+    new OutgoingMoves({ node, claims, operating }),
+    new IncomingMoves({ node, name, claims, operating, intake }),
+    new Leases({ terms, own, clock, reading, keys }),
+    new Outcomes(node, own),
+    new NoticesDue(node, intake, reading),
+    new Housekeeping({ terms, name, operating, reading }),
+    new Contents(reading, own),
+    new TallyQuery(clock, deps.tallyKeptFor, reading),
+    new SearchIndex(),
+    new DepartedWriter(intake),
+    new ErasureWriter(),
+    counter,
+    { record: recordWriter(node) },
+  ] as const
 }
 
-type Parts = ReturnType<typeof partsOf>
-
-const writersOf = (parts: Parts): Writers => methodsOf(...Object.values(parts))
-
-/** Parts with a state. */
-interface Kept {
-  readonly tally: TallyQuery
-  readonly contents: Contents
-  readonly wanted: WantedTypes
-}
-
-const directCallsOf = (
-  { noticesDue, housekeeping, leases }: Parts,
-  { node, reading, members, counter, keys }: PostgresStoreDeps,
-  { tally, contents, wanted }: Kept,
-): DirectCalls => ({
-  maildropFiles: () => housekeeping.maildropFiles(reading),
-  readChunk: (content, index) => contents.readChunk(content, index),
-  messagesWithNoticesDue: (after, limit) => noticesDue.messagesWithNoticesDue(reading, after, limit),
-  noticesDueOf: (message) => noticesDue.noticesDueOf(reading, message),
-  claimWarnings: (now, limit) => noticesDue.claimWarnings(reading, now, limit),
-  waitingAt: (slice) => leases.waitingAt(reading, keys.shardOf(slice.destination), slice),
-  scheduledMail: (now) => housekeeping.scheduledMail(reading, now),
-  destinationsDue: () => housekeeping.destinationsDue(reading),
-  nextDeadlines: () => housekeeping.nextDeadlines(reading),
-  destinations: () => housekeeping.destinations(reading),
-  joinProvider: (destination, provider) => members.join(destination, provider),
-  countShares: (counts) => counter.countShares(counts),
-  sharesElsewhere: () => counter.sharesElsewhere(),
-  tally: (largest) => tally.tally(reading, largest),
-  // The nodes follow the clock of the database.
-  saveClock: async () => undefined,
-  // The database has checksums of its own for pages and indexes.
-  verify: async () => null,
-  freeSpace: async () => Infinity,
-  moveState: () => moveState(reading),
-  recordsTaken: (source) => recordsTaken(reading, source),
-  subscriptions: () => ownSubscriptions(reading, node),
-  wantedTypes: () => wanted.read(reading),
-  pullEvents: (name, limit) => pullEvents(reading, name, limit),
-  parkedDue: (name, limit) => parkedDue(reading, name, limit),
-})
+/** Methods that need no transaction of the writing session, and that no part has. */
+const directCallsOf = ({ node, reading, members }: PostgresStoreDeps, wanted: WantedTypes) =>
+  ({
+    joinProvider: (destination, provider) => members.join(destination, provider),
+    // The nodes follow the clock of the database.
+    saveClock: async () => undefined,
+    // The database has checksums of its own for pages and indexes.
+    verify: async () => null,
+    freeSpace: async () => Infinity,
+    moveState: () => moveState(reading),
+    recordsTaken: (source) => recordsTaken(reading, source),
+    subscriptions: () => ownSubscriptions(reading, node),
+    wantedTypes: () => wanted.read(reading),
+    pullEvents: (name, limit) => pullEvents(reading, name, limit),
+    parkedDue: (name, limit) => parkedDue(reading, name, limit),
+  }) satisfies Partial<DirectCalls>

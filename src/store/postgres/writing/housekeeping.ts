@@ -29,6 +29,7 @@ interface HousekeepingDeps {
   readonly terms: LeaseTerms
   readonly name: string
   readonly operating: Operating
+  readonly reading: Statements
 }
 
 export class Housekeeping {
@@ -62,27 +63,27 @@ export class Housekeeping {
 
   prune: Send<'prune'> = (tx, calls) => ({ answers: Promise.all(calls.map(([limits]) => this.#prune(tx, limits))), isLast: false })
 
-  async destinationsDue(reading: Statements): Promise<readonly DestinationDue[]> {
-    return reading.query<DestinationDue>(sql.destinationsDue, [this.#deps.terms.owner])
+  async destinationsDue(): Promise<readonly DestinationDue[]> {
+    return this.#deps.reading.query<DestinationDue>(sql.destinationsDue, [this.#deps.terms.owner])
   }
 
-  scheduledMail(reading: Statements, now: QueueTime): Promise<readonly ScheduledMail[]> {
-    return reading.query<ScheduledMail>(sql.scheduledMail, [now])
+  scheduledMail(now: QueueTime): Promise<readonly ScheduledMail[]> {
+    return this.#deps.reading.query<ScheduledMail>(sql.scheduledMail, [now])
   }
 
-  async nextDeadlines(reading: Statements): Promise<{ readonly expiresAt: QueueTime | null; readonly warnAt: QueueTime | null }> {
-    const [row] = await reading.query<{ expiresAt: QueueTime | null; warnAt: QueueTime | null }>(sql.nextDeadlines, [
+  async nextDeadlines(): Promise<{ readonly expiresAt: QueueTime | null; readonly warnAt: QueueTime | null }> {
+    const [row] = await this.#deps.reading.query<{ expiresAt: QueueTime | null; warnAt: QueueTime | null }>(sql.nextDeadlines, [
       this.#deps.terms.owner,
     ])
     return row ?? { expiresAt: null, warnAt: null }
   }
 
-  async destinations(reading: Statements): Promise<readonly DestinationRecord[]> {
-    return (await reading.query<DestinationRow>(sql.ownDestinations, [this.#deps.terms.owner])).map(toDestination)
+  async destinations(): Promise<readonly DestinationRecord[]> {
+    return (await this.#deps.reading.query<DestinationRow>(sql.ownDestinations, [this.#deps.terms.owner])).map(toDestination)
   }
 
-  async maildropFiles(reading: Statements): Promise<readonly string[]> {
-    return (await reading.query<{ name: string }>(intake.maildropFiles, [this.#deps.name])).map(({ name }) => name)
+  async maildropFiles(): Promise<readonly string[]> {
+    return (await this.#deps.reading.query<{ name: string }>(intake.maildropFiles, [this.#deps.name])).map(({ name }) => name)
   }
 
   async #save(tx: Transaction, record: DestinationRecord): Promise<void> {

@@ -10,6 +10,7 @@ import {
   type Recipient,
 } from '../../../mail/message.ts'
 import { seconds, type Clock, type Duration, type QueueTime } from '../../../system/clock.ts'
+import type { ShardKeys } from '../../membership/shard-keys.ts'
 import type { Shard } from '../../membership/shards.ts'
 import type { BandClaim, Claim, Claimed, WaitingRecipient, WaitingSlice } from '../../queue-store.ts'
 import type { Statements } from '../session/database-connection.ts'
@@ -89,17 +90,25 @@ class ClaimStarts {
   }
 }
 
+interface LeasesDeps {
+  readonly terms: LeaseTerms
+  readonly own: OwnLeases
+  readonly clock: Clock
+  readonly reading: Statements
+  readonly keys: Pick<ShardKeys, 'shardOf'>
+}
+
 export class Leases {
+  readonly #deps: LeasesDeps
   readonly #terms: LeaseTerms
   readonly #own: OwnLeases
-  readonly #clock: Clock
   readonly #starts: ClaimStarts
 
-  constructor(terms: LeaseTerms, own: OwnLeases, clock: Clock) {
-    this.#terms = terms
-    this.#own = own
-    this.#clock = clock
-    this.#starts = new ClaimStarts(clock)
+  constructor(deps: LeasesDeps) {
+    this.#deps = deps
+    this.#terms = deps.terms
+    this.#own = deps.own
+    this.#starts = new ClaimStarts(deps.clock)
   }
 
   /** The claims of a transaction are for different destinations. */
@@ -152,7 +161,7 @@ export class Leases {
 
   async #claimAny(tx: Transaction, all: readonly AskedBand[]): Promise<ClaimedRows> {
     if (all.length === 0) return { rows: [], next: [] }
-    const begun = this.#clock.monotonic()
+    const begun = this.#deps.clock.monotonic()
     const starts = all.map((one) => this.#starts.startOf(one))
     const asked = [
       this.#terms.owner,
@@ -167,7 +176,7 @@ export class Leases {
       tx.query<NextDue>(sql.nextDueAt, asked),
     ])
     const whole = all.filter((_, n) => starts[n] === 0)
-    this.#starts.took(whole, this.#clock.monotonic() - begun)
+    this.#starts.took(whole, this.#deps.clock.monotonic() - begun)
     return { rows, next }
   }
 
@@ -183,8 +192,10 @@ export class Leases {
     ])
   }
 
-  waitingAt(reading: Statements, shard: Shard, { destination, band, after, limit }: WaitingSlice): Promise<readonly WaitingRecipient[]> {
-    return reading.query<WaitingRecipient>(sql.waitingAt, [this.#terms.owner, shard, destination, band, after.dueAt, after.id, limit])
+  waitingAt({ destination, band, after, limit }: WaitingSlice): Promise<readonly WaitingRecipient[]> {
+    const { reading, keys } = this.#deps
+    const place = [this.#terms.owner, keys.shardOf(destination), destination, band]
+    return reading.query<WaitingRecipient>(sql.waitingAt, [...place, after.dueAt, after.id, limit])
   }
 
   async #claimSuspect(tx: Transaction, now: QueueTime): Promise<DeliveryRequest | undefined> {

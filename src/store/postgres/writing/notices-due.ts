@@ -20,10 +20,12 @@ const OUTDATED = { removed: false, entered: false }
 export class NoticesDue {
   readonly #owner: OwnerId
   readonly #intake: Intake
+  readonly #reading: Statements
 
-  constructor(owner: OwnerId, intake: Intake) {
+  constructor(owner: OwnerId, intake: Intake, reading: Statements) {
     this.#owner = owner
     this.#intake = intake
+    this.#reading = reading
   }
 
   postponeWarning: Send<'postponeWarning'> = (tx, calls) =>
@@ -42,25 +44,23 @@ export class NoticesDue {
 
   report: Send<'report'> = (tx, calls) => ({ answers: Promise.all(calls.map(([report]) => this.#report(tx, report))), isLast: false })
 
-  async messagesWithNoticesDue(reading: Statements, after: MessageId, limit: number): Promise<readonly MessageWithNoticesDue[]> {
-    const found = await reading.query<{ id: MessageId }>(sql.messagesWithNoticesDue, [this.#owner, (after + 1) * 131_072, limit])
+  async messagesWithNoticesDue(after: MessageId, limit: number): Promise<readonly MessageWithNoticesDue[]> {
+    const found = await this.#reading.query<{ id: MessageId }>(sql.messagesWithNoticesDue, [this.#owner, (after + 1) * 131_072, limit])
     return this.#told(
-      reading,
       found.map(({ id }) => id),
       'owing',
     )
   }
 
-  async noticesDueOf(reading: Statements, message: MessageId): Promise<MessageWithNoticesDue | undefined> {
-    const [found] = await this.#told(reading, [message], 'owing')
+  async noticesDueOf(message: MessageId): Promise<MessageWithNoticesDue | undefined> {
+    const [found] = await this.#told([message], 'owing')
     return found
   }
 
   /** Messages whose warning time has passed, with their live recipients. */
-  async claimWarnings(reading: Statements, now: QueueTime, limit: number): Promise<readonly MessageWithNoticesDue[]> {
-    const found = await reading.query<{ id: MessageId }>(sql.dueWarnings, [this.#owner, now, limit])
+  async claimWarnings(now: QueueTime, limit: number): Promise<readonly MessageWithNoticesDue[]> {
+    const found = await this.#reading.query<{ id: MessageId }>(sql.dueWarnings, [this.#owner, now, limit])
     return this.#told(
-      reading,
       found.map(({ id }) => id),
       'live',
     )
@@ -84,13 +84,13 @@ export class NoticesDue {
     return { removed: (await removeUnkept(tx, this.#owner, [message], kept)).length > 0, entered: true }
   }
 
-  async #told(reading: Statements, messages: readonly MessageId[], wanted: 'owing' | 'live'): Promise<readonly MessageWithNoticesDue[]> {
+  async #told(messages: readonly MessageId[], wanted: 'owing' | 'live'): Promise<readonly MessageWithNoticesDue[]> {
     if (messages.length === 0) return []
     const ids = int8s(messages)
     const [rows, recipients, others] = await Promise.all([
-      reading.query<MessageRow>(sql.messagesById, [ids]),
-      reading.query<RecipientRow>(sql.recipientsToReport, [ids]),
-      reading.query<ElsewhereRow>(sql.recipientsElsewhere, [this.#owner, ids]),
+      this.#reading.query<MessageRow>(sql.messagesById, [ids]),
+      this.#reading.query<RecipientRow>(sql.recipientsToReport, [ids]),
+      this.#reading.query<ElsewhereRow>(sql.recipientsElsewhere, [this.#owner, ids]),
     ])
     const byId = new Map(rows.map((row) => [row.message, row]))
     return messages.flatMap((id) => {

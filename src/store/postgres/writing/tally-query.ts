@@ -53,17 +53,19 @@ const KEPT_TIMES = 10
 export class TallyQuery {
   readonly #clock: Clock
   readonly #keptFor: Duration
+  readonly #reading: Statements
   #kept: { readonly tally: QueueTally; readonly until: Duration; readonly largest: number } | null = null
 
-  constructor(clock: Clock, keptFor: Duration) {
+  constructor(clock: Clock, keptFor: Duration, reading: Statements) {
     this.#clock = clock
     this.#keptFor = keptFor
+    this.#reading = reading
   }
 
-  async tally(reading: Statements, largest: number): Promise<QueueTally> {
+  async tally(largest: number): Promise<QueueTally> {
     const begun = this.#clock.monotonic()
     if (this.#kept !== null && this.#kept.largest === largest && begun < this.#kept.until) return this.#kept.tally
-    const [row] = await reading.query<TallyRow>(tally, [largest])
+    const [row] = await this.#reading.query<TallyRow>(tally, [largest])
     const counted = tallyOf(row ?? { queues: null, waiting: null, classes: null, traffic: null })
     const ended = this.#clock.monotonic()
     const keptFor = this.#keptFor === 0 ? 0 : Math.max(this.#keptFor, KEPT_TIMES * (ended - begun))
