@@ -7,20 +7,14 @@ import { listedColumns } from '../../../src/store/postgres/message-pages.ts'
 import { messageWithAll } from '../../../src/store/postgres/postgres-reader.ts'
 import { place, POSTGRES } from '../../../src/store/postgres/spelling.ts'
 import { listedWhole, wholeRecipients } from '../../../src/store/postgres/whole-listing.ts'
-import * as membership from '../../../src/store/postgres/membership-queries.ts'
 import { openSession } from '../../../src/store/postgres/session/client.ts'
-import * as nodes from '../../../src/store/postgres/session/node-queries.ts'
-import { knownMessages, stateAfter } from '../../../src/store/postgres/committing/doubt.ts'
-import * as moving from '../../../src/store/postgres/moving/move-queries.ts'
 import { AUDIT_TEXTS } from '../../../src/store/records/audit-records.ts'
 import { ROUND_TEXTS } from '../../../src/store/records/operation-round.ts'
 import { numbered } from '../../../src/store/postgres/session/record-calls.ts'
 import * as departed from '../../../src/store/postgres/writing/departed-queries.ts'
 import * as operating from '../../../src/store/postgres/writing/operation-queries.ts'
-import * as outbox from '../../../src/store/postgres/writing/outbox-queries.ts'
-import * as providing from '../../../src/store/postgres/provider-queries.ts'
-import * as searching from '../../../src/store/postgres/search/search-queries.ts'
 import * as writing from '../../../src/store/postgres/writing/queries.ts'
+import { engineStatements } from '../../support/engine-statements.ts'
 import { FORMS, RANGE, readerStatements, withoutRows } from '../../support/reader-statements.ts'
 import { usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
@@ -51,6 +45,8 @@ interface Plan {
 
 /** Statements that may read without a condition on an index. Each has its reason. */
 const WALKS: Record<string, string> = {
+  'tally: recipient by Seq Scan': 'counts the live recipients of all nodes',
+  'tally: message by message_pkey': 'reads each message that is counted',
   'moveLeased: recipient by recipient_leased': 'as large as all active queues',
   'listed active: recipient by recipient_leased': 'as large as all active queues',
   'recipientsAt: recipient by recipient_leased': 'as large as all active queues',
@@ -119,12 +115,8 @@ const indexesIn = (plan: Plan): readonly string[] => [
   ]),
 ]
 
-const isStatement = (text: unknown): text is string => typeof text === 'string' && /^\s*(with|select|insert|update|delete)\b/.test(text)
-
 const TEXTS: readonly (readonly [string, string])[] = [
-  ...[writing, departed, operating, searching, outbox, moving, nodes, membership, providing, { knownMessages, stateAfter }].flatMap(
-    (texts) => Object.entries<unknown>(texts).flatMap(([name, text]) => (isStatement(text) ? [[name, text] as const] : [])),
-  ),
+  ...(await engineStatements('postgres')),
   ...Object.entries({ ...AUDIT_TEXTS, ...ROUND_TEXTS }).map(([name, text]) => [name, numbered(text).text] as const),
   ['messageWithAll', messageWithAll(1).text],
   ['wholeRecipients', wholeRecipients(1, 2).text],

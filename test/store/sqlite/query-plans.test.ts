@@ -1,16 +1,13 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { openInMemory } from '../../../src/store/sqlite/file/database.ts'
-import * as moving from '../../../src/store/sqlite/moving/move-queries.ts'
 import { AUDIT_TEXTS } from '../../../src/store/records/audit-records.ts'
 import { ROUND_TEXTS } from '../../../src/store/records/operation-round.ts'
 import { spelled } from '../../../src/store/sqlite/records/record-calls.ts'
-import * as outbox from '../../../src/store/sqlite/outbox/outbox-queries.ts'
-import * as searching from '../../../src/store/sqlite/search/search-queries.ts'
 import * as writing from '../../../src/store/sqlite/writing/queries.ts'
 import { firstLiveOf, liveBetween, liveCountsOf, liveOf } from '../../../src/store/sqlite/reading/message-pages.ts'
-import { sharesBetween } from '../../../src/store/sqlite/records/message-shares.ts'
 import { place, SQLITE } from '../../../src/store/sqlite/reading/spelling.ts'
 import { messageWithQueue } from '../../../src/store/sqlite/reading/sqlite-reader.ts'
+import { engineStatements } from '../../support/engine-statements.ts'
 import { readerStatements, withoutRows } from '../../support/reader-statements.ts'
 
 /** Tables that grow with the backlog or with history. */
@@ -50,19 +47,9 @@ function planOf(text: string): readonly string[] {
 
 const READING = { liveBetween: liveBetween(1, 2), liveOf: liveOf([1]), firstLiveOf: firstLiveOf(1, 2), liveCountsOf: liveCountsOf([1]) }
 
-/** The statements among the exports of a module. */
-const textsOf = (module: object): readonly (readonly [string, string])[] =>
-  Object.entries(module).flatMap(([name, text]) =>
-    typeof text === 'string' && /^\s*(with|select|insert|update|delete)\b/.test(text) ? [[name, text] as const] : [],
-  )
-
 const TEXTS: readonly (readonly [string, string])[] = [
-  ...textsOf(writing),
-  ...textsOf(moving),
+  ...(await engineStatements('sqlite')),
   ...Object.entries({ ...AUDIT_TEXTS, ...ROUND_TEXTS }).map(([name, text]) => [name, spelled(text)] as const),
-  ...Object.entries(outbox),
-  ...textsOf(searching),
-  ['sharesBetween', sharesBetween],
   ...Object.entries({ ...READING, messageWithQueue: messageWithQueue(1) }).map(([name, { text }]) => [name, text] as const),
   ...readerStatements({ spelling: SQLITE, place: withoutRows(place('far.example')), columns: () => 'id' }),
 ]
