@@ -10,7 +10,14 @@ interface Bucket {
   penaltyUntil: Duration
 }
 
-export interface RuleStateDeps {
+type Times = Pick<When, 'from' | 'until' | 'flapping'>
+/** A condition that is tested after those on the time. */
+type Condition = Exclude<keyof When, keyof Times | 'per'>
+
+/** Whether a condition of a rule holds. Occasions of equal `key` are counted together. */
+type Tests = { readonly [Key in Condition]: (wanted: NonNullable<When[Key]>, facts: RuleFacts, key: string) => boolean }
+
+interface RuleStateDeps {
   readonly random: Random
   /** Number of messages in a mailbox. */
   held(recipient: string): number
@@ -19,6 +26,8 @@ export interface RuleStateDeps {
 export class RuleState {
   readonly #rule: Rule
   readonly #deps: RuleStateDeps
+  /** Those of the rule. */
+  readonly #conditions: readonly Condition[]
   readonly #occasions = new Map<string, number>()
   readonly #firstSeen = new Map<string, Duration>()
   readonly #known = new Set<string>()
@@ -30,6 +39,8 @@ export class RuleState {
   constructor(rule: Rule, deps: RuleStateDeps) {
     this.#rule = rule
     this.#deps = deps
+    const conditions = Object.keys(this.#tests) as readonly Condition[]
+    this.#conditions = conditions.filter((one) => rule.when[one] !== undefined)
   }
 
   /** Number of occasions on which the rule has acted. */
@@ -47,13 +58,27 @@ export class RuleState {
   #decide(facts: RuleFacts): boolean {
     const { when } = this.#rule
     if (!isTime(when, facts.age)) return false
-    if (when.recipientsOver !== undefined && facts.accepted < when.recipientsOver) return false
-    if (when.quota !== undefined && !facts.recipients.some((address) => this.#deps.held(address) >= (when.quota ?? 0))) return false
     const key = countedAs(when.per, facts)
-    if (when.connectionsOver !== undefined && !this.#crowded(key, facts.connection, when.connectionsOver)) return false
-    if (when.greylist !== undefined && this.#letsIn(when.greylist, facts)) return false
-    if (when.rate !== undefined && this.#hasToken(when.rate, key, facts.age)) return false
-    return this.#isTurn(when, key) && this.#isChance(when.probability)
+    return this.#conditions.every((condition) => this.#holds(condition, when, facts, key))
+  }
+
+  #holds<Key extends Condition>(condition: Key, when: Pick<When, Key>, facts: RuleFacts, key: string): boolean {
+    const wanted: When[Key] = when[condition]
+    return wanted === undefined || this.#tests[condition](wanted, facts, key)
+  }
+
+  /** In the order in which they are tested. One that does not hold leaves those below it uncounted. */
+  readonly #tests: Tests = {
+    recipientsOver: (limit, { accepted }) => accepted >= limit,
+    quota: (limit, { recipients }) => recipients.some((address) => this.#deps.held(address) >= limit),
+    connectionsOver: (limit, { connection }, key) => this.#isCrowded(key, connection, limit),
+    greylist: (wait, facts) => !this.#letsIn(wait, facts),
+    rate: (rate, { age }, key) => !this.#hasToken(rate, key, age),
+    // A rule has one of these three at most.
+    first: (most, _, key) => this.#occasion(key) <= most,
+    nth: (those, _, key) => those.includes(this.#occasion(key)),
+    every: (nth, _, key) => this.#occasion(key) % nth === 0,
+    probability: (probability) => this.#deps.random.draw(`${this.#rule.name} ${this.#draws++}`) < probability,
   }
 
   /** Counts a connection to which the rule applies. */
@@ -68,7 +93,7 @@ export class RuleState {
     for (const open of this.#open.values()) open.delete(connection)
   }
 
-  #crowded(key: string, connection: number, limit: number): boolean {
+  #isCrowded(key: string, connection: number, limit: number): boolean {
     const open = this.#open.get(key)
     if (open === undefined) return limit === 0
     // At the stage `connect`, the connection is not among the open ones yet.
@@ -108,21 +133,16 @@ export class RuleState {
     return false
   }
 
-  #isTurn(when: When, key: string): boolean {
-    const { first, nth, every } = when
-    if (first === undefined && nth === undefined && every === undefined) return true
+  /** Number of this occasion, from 1. */
+  #occasion(key: string): number {
     const occasion = (this.#occasions.get(key) ?? 0) + 1
     this.#occasions.set(key, occasion)
-    return occasion <= (first ?? Infinity) && (nth?.includes(occasion) ?? true) && occasion % (every ?? 1) === 0
-  }
-
-  #isChance(probability: number | undefined): boolean {
-    return probability === undefined || this.#deps.random.draw(`${this.#rule.name} ${this.#draws++}`) < probability
+    return occasion
   }
 }
 
 /** True if the conditions `from`, `until` and `flapping` of a rule hold at an age in milliseconds. */
-export function isTime({ from = 0, until = Infinity, flapping }: Pick<When, 'from' | 'until' | 'flapping'>, age: Duration): boolean {
+export function isTime({ from = 0, until = Infinity, flapping }: Times, age: Duration): boolean {
   if (age < from || age >= until) return false
   return flapping === undefined || (age - from) % (flapping.bad + flapping.good) < flapping.bad
 }
