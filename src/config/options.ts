@@ -96,3 +96,6 @@ export type Config = { readonly [K in Exclude<OptionName, 'smtpd'>]: ValueOf<Opt
   /** Limits of mail by key and time, by name. */
   readonly quota: ReadonlyMap<string, QuotaTable>
 }
+
+/** The parameters without those that a `[[smtpd]]` table may have: for parts of the SMTP server that all listeners share. */
+export type SharedSettings = Omit<Config, PerListenerName>

@@ -1,6 +1,6 @@
 /** The SMTP server: listens through the Net port and creates a Connection for every client. */
 import type { PriorityChoice } from './dialogue/priority-request.ts'
-import type { Config, Listener } from '../config/options.ts'
+import type { Config, Listener, SharedSettings } from '../config/options.ts'
 import type { Endpoint, Listener as OpenPort, Net } from '../system/net.ts'
 import type { Clock, Duration } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
@@ -67,12 +67,14 @@ export interface Smtpd {
   close(grace: Duration): Promise<void>
 }
 
+const sharedBy = (config: Config): SharedSettings => config
+
 /** Opens the ports of the SMTP server. Rejects with CannotListen or CertificateUnusable; no port is then left open. */
 export async function startSmtpd(deps: SmtpdDeps): Promise<Smtpd> {
   const { net, clock, serverSecrets } = deps
   let { config } = deps
   const connections = new OpenConnections()
-  const policies = new PolicyClient({ net, clock, timeout: () => config.smtpd_policy_service_timeout })
+  const policies = new PolicyClient({ net, clock, timeout: () => sharedBy(config).smtpd_policy_service_timeout })
   const lasting = { connections, policies, clients: new ClientCounts(clock) }
   const ports = new Ports(net, { connections, serverSecrets })
   await ports.apply(config, contextsOf(deps, lasting))
@@ -124,7 +126,8 @@ class Ports {
 
   /** Opens, keeps and closes ports as configured. Rejects without effect when a port cannot be opened. */
   async apply(config: Config, contextOf: (listener: Listener) => ServerContext): Promise<void> {
-    const users = this.#secrets?.users ?? (config.smtpd_sasl_users_file === '' ? null : new Users(config.smtpd_sasl_users_file))
+    const { smtpd_sasl_users_file: file } = sharedBy(config)
+    const users = this.#secrets?.users ?? (file === '' ? null : new Users(file))
     const serverOf = (listener: Listener) =>
       new SmtpServerAdapter({
         connections: this.#connections,

@@ -2,14 +2,14 @@
  * Connection and rate limits per client address (Postfix anvil). The number of addresses in memory is bounded. An address is
  * dropped when it has no connections and no counts.
  */
-import type { Config } from '../../config/options.ts'
+import type { SharedSettings } from '../../config/options.ts'
 import type { Clock, Duration } from '../../system/clock.ts'
 import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import { Networks } from '../../config/values/networks.ts'
 import { reply, disconnect } from './replies.ts'
 
 type ClientLimitSettings = Pick<
-  Config,
+  SharedSettings,
   | 'myhostname'
   | 'anvil_rate_time_unit'
   | 'smtpd_client_connection_count_limit'
