@@ -3,8 +3,8 @@ import { existsSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../../../config/options.ts'
-import { databaseName, isUrl, parseDatabaseUrl } from '../../../config/values/database-url.ts'
-import { placeNamed, placeOf, PLACES } from '../../../config/values/queue-place.ts'
+import { databaseName, parseDatabaseUrl } from '../../../config/values/database-url.ts'
+import { placeNamed, placeOf, PLACES, type QueuePlace } from '../../../config/values/queue-place.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../../queue/queue-move.ts'
 import { configOf, subcommand } from '../../shell/config-options.ts'
 import { CommandError, EX } from '../../shell/exit.ts'
@@ -21,28 +21,41 @@ interface Options {
 }
 
 /** The place as operators name it: an absolute path, or the URL without its password. */
-const named = (place: string): string => (isUrl(place) ? databaseName(place) : resolve(place))
+const NAMES: { readonly [Place in QueuePlace]: (place: string) => string } = { folder: (path) => resolve(path), database: databaseName }
+const named = (place: string): string => NAMES[placeNamed(place)](place)
 
 /** The place for the mover. The daemon has another working directory, and not the password in the environment of the command. */
 function completed({ env }: Shell, place: string): string {
-  if (!isUrl(place)) return resolve(place)
-  const password = env['PGPASSWORD'] ?? ''
-  const isBare = place.includes('@') && place === databaseName(place)
-  return isBare && password !== '' ? place.replace('@', `:${encodeURIComponent(password)}@`) : place
+  switch (placeNamed(place)) {
+    case 'folder':
+      return named(place)
+    case 'database': {
+      const password = env['PGPASSWORD'] ?? ''
+      const isBare = place.includes('@') && place === named(place)
+      return isBare && password !== '' ? place.replace('@', `:${encodeURIComponent(password)}@`) : place
+    }
+  }
 }
 
 /** The source: the configured queue, through its daemon when one runs, or the queue of --from. */
 function openSource(shell: Shell, config: Config, { from }: Options): Promise<QueueClient> {
-  if (from === undefined || (isUrl(from) && named(from) === databaseName(config.queue_database))) return shell.openQueueClient(config)
-  if (!isUrl(from)) return shell.openQueueClient({ ...config, queue_directory: resolve(from), queue_database: '' })
-  if (parseDatabaseUrl(from) === null)
-    throw new CommandError(EX.usage, `--from ${named(from)} has not the form postgresql://USER@HOST/DATABASE`)
-  return shell.openQueueClient({ ...config, queue_database: from }, { skipsDaemon: true })
+  if (from === undefined) return shell.openQueueClient(config)
+  switch (placeNamed(from)) {
+    case 'folder':
+      return shell.openQueueClient({ ...config, queue_directory: named(from), queue_database: '' })
+    case 'database':
+      if (named(from) === databaseName(config.queue_database)) return shell.openQueueClient(config)
+      if (parseDatabaseUrl(from) === null)
+        throw new CommandError(EX.usage, `--from ${named(from)} has not the form postgresql://USER@HOST/DATABASE`)
+      return shell.openQueueClient({ ...config, queue_database: from }, { skipsDaemon: true })
+  }
 }
 
 /** Whether two places are one queue. Links are followed. */
 function isSame(one: string, other: string): boolean {
-  const [first, second] = [one, other].map((place) => (isUrl(place) || !existsSync(place) ? named(place) : realpathSync(place)))
+  const [first, second] = [one, other].map((place) =>
+    placeNamed(place) === 'folder' && existsSync(place) ? realpathSync(place) : named(place),
+  )
   return first === second
 }
 
