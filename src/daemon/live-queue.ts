@@ -1,20 +1,18 @@
 /** State in the memory of the nodes of a queue, for the API: of this process alone, or of all nodes of a shared queue. */
+import type { NodeAnswering } from '../queries/node-questions.ts'
 import type { KnownInMemory, LiveQueue, NodeLines, SharedNodes } from '../queries/queue-view.ts'
-import type { DestinationName, OwnerId } from '../mail/message.ts'
+import type { DestinationName } from '../mail/message.ts'
 import { isSilent } from '../resources/node-json.ts'
-import type { NodeSettings } from '../resources/settings-json.ts'
-import { mergedStatus, type LiveStatus } from '../queue/queue-status.ts'
-import type { DeliverySlots } from '../store/destination-status.ts'
+import { mergedStatus } from '../queue/queue-status.ts'
 import type { LiveDestination } from '../queue/scheduler/destination.ts'
-import type { LiveShare } from '../queue/scheduler/turns/share-activity.ts'
 import type { Clock } from '../system/clock.ts'
 import type { SharingNode } from './node/opened-queue.ts'
 import type { Peers } from './node/peers.ts'
 import type { Relay } from '../relay/relay.ts'
-import type { FoundLines, LogSearch } from '../telemetry/recent-log.ts'
+import type { LogSearch } from '../telemetry/recent-log.ts'
 
-/** Questions to a node about its memory. A name follows its question after a blank. */
-export const memoryAnswers = (relay: Relay): Readonly<Record<string, (name: string) => unknown>> => ({
+/** Answers about the memory of this process. */
+export const memoryAnswers = (relay: Relay): Omit<NodeAnswering, 'destinations' | 'status' | 'settings'> => ({
   glance: () => relay.status.brief(),
   memory: () => relay.scheduler.destinations.all(),
   destination: (name) => known(relay, name),
@@ -41,24 +39,23 @@ export const ownQueue = (relay: Relay): LiveQueue => ({
 
 /** The memory of all nodes. A node that does not answer contributes nothing. */
 export const sharedQueue = (relay: Relay, peers: Peers): LiveQueue => {
-  const destinations = async (): Promise<readonly LiveDestination[]> =>
-    ((await peers.ask('memory')) as (readonly LiveDestination[])[]).flat()
+  const destinations = async (): Promise<readonly LiveDestination[]> => (await peers.ask('memory')).flat()
   return {
-    brief: async () => mergedStatus((await peers.ask('glance')) as LiveStatus[]) ?? relay.status.brief(),
+    brief: async () => mergedStatus(await peers.ask('glance')) ?? relay.status.brief(),
     destinations,
     named: async (names) => {
       const wanted = new Set(names)
       return (await destinations()).filter(({ destination }) => wanted.has(destination))
     },
     destination: async (name) => {
-      const answers = (await peers.ask(`destination ${name}`)) as KnownInMemory[]
+      const answers = await peers.ask('destination', name)
       return answers.find(({ live }) => live !== undefined) ?? answers.find(({ recent }) => recent.outcomes.length > 0) ?? answers[0]
     },
-    shares: async () => ((await peers.ask('shares')) as (readonly LiveShare[])[]).flat(),
+    shares: async () => (await peers.ask('shares')).flat(),
     owners: () => peers.owners(),
     log: async (search) => {
-      const { answers, silent } = await peers.answers(`log ${JSON.stringify(search)}`)
-      const found = answers.map(({ node: { id, name }, answer }): NodeLines => ({ node: id, name, found: answer as FoundLines }))
+      const { answers, silent } = await peers.answers('log', JSON.stringify(search))
+      const found = answers.map(({ node: { id, name }, answer }): NodeLines => ({ node: id, name, found: answer }))
       return [...found, ...silent.map((name) => ({ node: 0, name, found: null }))]
     },
   }
@@ -73,7 +70,7 @@ export const sharedNodes = (relay: Relay, { me, peers, view }: SharingNode, cloc
     clock,
     nodes: peers.nodes,
     silent: () => (view()?.nodes ?? []).filter((one) => one.settings !== '' && isSilent(one, lease)).map(({ name }) => name),
-    settings: async () => (await peers.askEach('settings')) as ReadonlyMap<OwnerId, NodeSettings>,
-    slots: async () => (await peers.askEach('slots')) as ReadonlyMap<OwnerId, DeliverySlots>,
+    settings: () => peers.askEach('settings'),
+    slots: () => peers.askEach('slots'),
   }
 }

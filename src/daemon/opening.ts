@@ -15,6 +15,7 @@ import { errorMessage } from '../system/caught-error.ts'
 import { rethrowUnlessUnavailable } from '../store/queue-store.ts'
 import { SECOND, type Duration } from '../system/clock.ts'
 import type { NodeSettings } from '../resources/settings-json.ts'
+import type { NodeAnswering } from '../queries/node-questions.ts'
 import { systemRandom } from '../system/system-random.ts'
 import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
@@ -183,7 +184,12 @@ async function joinNodes(
   closers.addPart(watchAccess(clock, () => accessEntries.load(), unread))
   // A fenced node has no shards, and no time for its deliveries.
   closers.add((grace) => (grace > 0 ? node.drain() : undefined))
-  const answers = { destinations: () => operations.destinations(), status: () => relay.status.all(), settings, ...memoryAnswers(relay) }
+  const answers: NodeAnswering = {
+    destinations: () => operations.destinations(),
+    status: () => relay.status.all(),
+    settings,
+    ...memoryAnswers(relay),
+  }
   closers.addPart(answerQuestions({ clock, table: node.questions, answers }))
 }
 

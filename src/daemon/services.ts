@@ -4,7 +4,6 @@
  */
 import type { AccessEntries } from '../access/access-entries.ts'
 import type { Config } from '../config/options.ts'
-import type { MessageId } from '../mail/message.ts'
 import type { ToldAddresses } from '../mail/told-addresses.ts'
 import { obstacleTo, signingSecrets } from '../outbox/configured-subscriptions.ts'
 import type { OutboxUpkeep } from '../outbox/outbox-upkeep.ts'
@@ -112,7 +111,7 @@ function operationsOn(opened: OpenRelay, throttle: BulkThrottle, { clock, events
 function schedulerOfNodes({ relay, store, reader, membership }: OpenRelay, peers: Peers): SchedulerControl {
   const others = {
     recall: (recall: Recall) => membership.recall(recall),
-    transfers: async () => ((await peers.ask('transfers')) as (readonly MessageId[])[]).flat(),
+    transfers: async () => (await peers.ask('transfers')).flat(),
   }
   return sharedScheduler(relay.schedulerControl, storedScheduler(store, reader, relay.recorder, others), membership)
 }

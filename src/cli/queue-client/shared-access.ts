@@ -4,14 +4,14 @@
  */
 import type { Config } from '../../config/options.ts'
 import { databaseName } from '../../config/values/database-url.ts'
-import type { MessageId } from '../../mail/message.ts'
+import { askNodes, type Answered, type NodeQuestion } from '../../queries/node-questions.ts'
 import type { MoveProgress, MoveRequest, MoveSummary } from '../../queue/queue-move.ts'
 import type { SchedulerControl } from '../../queue/operation-rounds.ts'
 import { mergedStatus, type LiveStatus } from '../../queue/queue-status.ts'
 import type { LiveDestination } from '../../queue/scheduler/destination.ts'
 import type { LiveShare } from '../../queue/scheduler/turns/share-activity.ts'
 import { databaseOf } from '../../store/membership/queue-database.ts'
-import type { Answers, NodeDirectory } from '../../store/membership/node-directory.ts'
+import type { NodeDirectory } from '../../store/membership/node-directory.ts'
 import { openNodeDirectory, openPostgresReader } from '../../store/postgres/open-reader.ts'
 import { visitQueue, type VisitingNode } from '../../store/postgres/visiting-node.ts'
 import { SECOND, type Duration, type MachineClock } from '../../system/clock.ts'
@@ -52,18 +52,18 @@ export class SharedAccess implements PlaceAccess {
   /** Those of all nodes that answer. */
   async destinations(): Promise<readonly LiveDestination[] | null> {
     const answers = await this.#ask('destinations', PATIENCE)
-    return answers === null ? null : answers.flatMap(({ answer }) => answer as readonly LiveDestination[])
+    return answers === null ? null : answers.flatMap(({ answer }) => answer)
   }
 
   /** That of all nodes that answer; null when none does. */
   async status(): Promise<LiveStatus | null> {
     const answers = (await this.#ask('status', STATUS_PATIENCE)) ?? []
-    return mergedStatus(answers.map(({ answer }) => answer as LiveStatus))
+    return mergedStatus(answers.map(({ answer }) => answer))
   }
 
   async shares(): Promise<readonly LiveShare[]> {
     const answers = (await this.#ask('shares', PATIENCE)) ?? []
-    return answers.flatMap(({ answer }) => answer as readonly LiveShare[])
+    return answers.flatMap(({ answer }) => answer)
   }
 
   async openClient(): Promise<QueueClient> {
@@ -71,7 +71,7 @@ export class SharedAccess implements PlaceAccess {
     const { node_name: name, node_lease: lease } = config
     const visit = await visitQueue({ database: databaseOf(config), name, lease, machine: this.#deps.clock })
     const { store, reader, clock, recall, close } = visit
-    const transfers = async () => ((await this.#ask('transfers', PATIENCE)) ?? []).flatMap(({ answer }) => answer as readonly MessageId[])
+    const transfers = async () => ((await this.#ask('transfers', PATIENCE)) ?? []).flatMap(({ answer }) => answer)
     const move = (request: MoveRequest, progress: (soFar: MoveProgress) => void) => this.#move(visit, request, progress)
     return clientOfQueue({ config, store, reader, clock, others: { recall, transfers }, move, close })
   }
@@ -92,10 +92,10 @@ export class SharedAccess implements PlaceAccess {
   }
 
   /** Answers of the nodes; null when there is no node. Reports each node that does not answer. */
-  async #ask(what: string, patience: Duration): Promise<Answers['answers'] | null> {
+  async #ask<Q extends NodeQuestion>(question: Q, patience: Duration): Promise<Answered<Q>['answers'] | null> {
     const nodes = await this.openNodes()
     try {
-      const { answers, silent } = await nodes.ask(what, patience)
+      const { answers, silent } = await askNodes(nodes, question, { patience })
       for (const name of silent) this.#deps.warn(`${name} did not answer`)
       return answers.length + silent.length === 0 ? null : answers
     } finally {

@@ -1,7 +1,8 @@
 /** Asks the running nodes of a shared queue, this one included, over one session, which is opened again after a loss. */
-import type { Answers, NodeDirectory } from '../../store/membership/node-directory.ts'
+import type { NodeDirectory } from '../../store/membership/node-directory.ts'
 import type { NodesPort } from '../../admin/queue-nodes.ts'
 import type { DestinationName, OwnerId } from '../../mail/message.ts'
+import { askNodes, type Answered, type NodeAnswers, type NodeQuestion } from '../../queries/node-questions.ts'
 import { SECOND, type Clock, type Duration } from '../../system/clock.ts'
 
 interface PeersDeps {
@@ -24,19 +25,19 @@ export class Peers {
   }
 
   /** Answers that arrive in time. */
-  async ask(what: string): Promise<readonly unknown[]> {
-    return [...(await this.askEach(what)).values()]
+  async ask<Q extends NodeQuestion>(question: Q, rest?: string): Promise<readonly NodeAnswers[Q][]> {
+    return [...(await this.askEach(question, rest)).values()]
   }
 
   /** The same, by node. */
-  async askEach(what: string): Promise<ReadonlyMap<OwnerId, unknown>> {
-    const { answers } = await this.answers(what)
+  async askEach<Q extends NodeQuestion>(question: Q, rest?: string): Promise<ReadonlyMap<OwnerId, NodeAnswers[Q]>> {
+    const { answers } = await this.answers(question, rest)
     return new Map(answers.map(({ node, answer }) => [node.id, answer]))
   }
 
   /** The same, with the nodes that do not answer. */
-  answers(what: string): Promise<Answers> {
-    return this.#with((directory) => directory.ask(what, ANSWER_LIMIT))
+  answers<Q extends NodeQuestion>(question: Q, rest?: string): Promise<Answered<Q>> {
+    return this.#with((directory) => askNodes(directory, question, { patience: ANSWER_LIMIT, rest }))
   }
 
   /** Names the node that schedules a destination; null while no node does. */
