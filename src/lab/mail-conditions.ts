@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { nearest } from '../config/values/problem.ts'
 import { parseNotice } from '../bounce/dsn-parser.ts'
+import { NOTICE_ACTIONS } from '../bounce/dsn-status.ts'
 import { patternMatcher } from '../patterns/filter-pattern.ts'
 import { plural } from '../presentation/text.ts'
 import type { World } from '../testkit/world.ts'
@@ -14,7 +15,7 @@ const CONDITIONS = {
   subject: pattern.optional().describe('subject; * matches any text'),
   from: z.string().max(1_000).optional().describe('reverse-path; * matches any text'),
   contains: pattern.optional().describe('part of the text, or of the HTML'),
-  notice: z.enum(['failed', 'delayed', 'delivered', 'relayed', 'expanded']).optional().describe('a notice with this action'),
+  notice: z.enum(NOTICE_ACTIONS).optional().describe('a notice with this action'),
   after: z.coerce.number().int().min(0).optional().describe('id of a mail: only later ones'),
   link: pattern.optional().describe('only links whose URL or text matches; * matches any text'),
 }
@@ -38,7 +39,7 @@ export const mailConditions = <Shape extends z.ZodRawShape>(others: Shape) =>
         })
     })
 
-export type MailConditions = { readonly [Name in keyof typeof CONDITIONS]?: z.output<(typeof CONDITIONS)[Name]> }
+type MailConditions = { readonly [Name in keyof typeof CONDITIONS]?: z.output<(typeof CONDITIONS)[Name]> }
 
 /** Returns a predicate of the mail that satisfies all conditions. */
 export function matcherOf(query: MailConditions & Readonly<Record<string, unknown>>): (one: NumberedMail) => boolean {

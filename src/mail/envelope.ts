@@ -3,8 +3,19 @@
 import { isInternational } from './address.ts'
 import type { NamedTimes } from './message-times.ts'
 
+/** Conditions of NOTIFY, in the order in which they are stored. */
+export const NOTIFY_CONDITIONS = ['success', 'failure', 'delay'] as const
+
 /** NOTIFY: the notices that the sender requests. An absent NOTIFY means failure and delay (RFC 3461 §4.1). */
-export type Notify = 'never' | readonly ('success' | 'failure' | 'delay')[]
+export type Notify = 'never' | readonly (typeof NOTIFY_CONDITIONS)[number][]
+
+/** NOTIFY as a client writes it, in either case and in any order; undefined for another text. */
+export function parseNotify(text: string): Notify | undefined {
+  const words = text.toLowerCase().split(',')
+  if (words.length === 1 && words[0] === 'never') return 'never'
+  const conditions = NOTIFY_CONDITIONS.filter((condition) => words.includes(condition))
+  return conditions.length === new Set(words).size ? conditions : undefined
+}
 
 /** RET: the part of the message that a notice returns (RFC 3461 §4.3). */
 export type Ret = 'full' | 'hdrs'

@@ -12,7 +12,7 @@ import {
   siteReason,
 } from '../presentation/destination-state.ts'
 import type { StatusDestination } from '../queue/queue-status.ts'
-import { isRefusing, waitingAt } from '../store/destination-status.ts'
+import { DESTINATION_STATES, isRefusing, waitingAt } from '../store/destination-status.ts'
 import type { RuleEffect } from '../store/records/provider-state.ts'
 import type { ProviderState } from '../store/records/saved-providers.ts'
 import type { DestinationLoad } from '../store/queue-reader.ts'
@@ -29,7 +29,7 @@ export interface DestinationRow extends KnownDestination {
   readonly provider: ProviderState | null
 }
 
-export const stateShape = z.enum(['open', 'throttled', 'dead', 'suspended'])
+export const stateShape = z.enum(DESTINATION_STATES)
 
 /** The suspension, the failure for which mail waits, and the attempts since the last delivery. */
 const reasonMembers = {
@@ -212,9 +212,7 @@ export const statusDestinationJson = (one: StatusDestination, wall: WallView): S
 })
 
 /** The next thing at a destination: an attempt, a probe, the end of a suspension, or an operator who ends it; null for nothing. */
-export type NextEvent =
-  | { readonly kind: 'attempt' | 'probe' | 'resume'; readonly at: number }
-  | { readonly kind: 'operator'; readonly at: null }
+type NextEvent = { readonly kind: 'attempt' | 'probe' | 'resume'; readonly at: number } | { readonly kind: 'operator'; readonly at: null }
 
 /** The times are of one clock, in any unit. */
 export function nextEvent({

@@ -3,13 +3,15 @@ import type { DeliveryStatus } from '../mail/smtp-reply.ts'
 import type { DestinationRecord } from './queue-store.ts'
 import type { QueueTime } from '../system/clock.ts'
 
+export const DESTINATION_STATES = ['open', 'throttled', 'dead', 'suspended'] as const
+
 /**
  * - `open`: deliveries are not restricted;
  * - `throttled`: feedback or a rate limit allows fewer deliveries than the destination has accepted before;
  * - `dead`: only probes are attempted;
  * - `suspended`: an operator has stopped deliveries.
  */
-export type DestinationState = 'open' | 'throttled' | 'dead' | 'suspended'
+export type DestinationState = (typeof DESTINATION_STATES)[number]
 
 /** An address (IP) with connections that have no greeting yet. */
 export interface ConnectingAddress {

@@ -2,7 +2,7 @@
  * Values that the stores keep as text: outcomes and delays as JSON, the NOTIFY parameter as a list. The decoding of a value that deferd
  * never writes throws Undecodable.
  */
-import type { Notify } from '../mail/envelope.ts'
+import { NOTIFY_CONDITIONS, type Notify } from '../mail/envelope.ts'
 import type { DeliveryStatus, Stage } from '../mail/smtp-reply.ts'
 import type { AttemptRecord } from './recorded-outcomes.ts'
 
@@ -20,13 +20,14 @@ export const fromNotify = (notify: Notify | undefined): string | null =>
 
 export const fromStatus = (status: DeliveryStatus | null): string | null => (status === null ? null : JSON.stringify(status))
 
-const WISHES: readonly string[] = ['success', 'failure', 'delay']
+const CONDITIONS: readonly string[] = NOTIFY_CONDITIONS
 
 export function toNotify(value: string): Notify {
   if (value === 'never') return value
-  const wishes = value.split(',')
-  if (!wishes.every((wish): wish is 'success' | 'failure' | 'delay' => WISHES.includes(wish))) throw new Undecodable('notify is unknown')
-  return wishes
+  const conditions = value.split(',')
+  if (!conditions.every((one): one is (typeof NOTIFY_CONDITIONS)[number] => CONDITIONS.includes(one)))
+    throw new Undecodable('notify is unknown')
+  return conditions
 }
 
 /** Cache of decoded outcomes. A backlog has few distinct outcomes, each of them thousands of times. */

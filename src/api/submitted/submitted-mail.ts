@@ -4,7 +4,7 @@ import MailComposer from 'nodemailer/lib/mail-composer'
 import { z } from 'zod'
 import { invalidPart, type InvalidPart } from '../../http/problem-details.ts'
 import { isInternational } from '../../mail/address.ts'
-import type { Envelope, EnvelopeRecipient } from '../../mail/envelope.ts'
+import { NOTIFY_CONDITIONS, type Envelope, type EnvelopeRecipient } from '../../mail/envelope.ts'
 import type { NamedTimes } from '../../mail/message-times.ts'
 import { wholeNumber } from '../../queries/cursor.ts'
 import { NAMED_TIME, namedTime } from '../../queries/named-time.ts'
@@ -15,7 +15,7 @@ import { shown } from '../../system/shown-value.ts'
 
 const address = z.string().max(1_000)
 const addresses = z.union([address, z.array(address).max(10_000)])
-const notify = z.union([z.literal('never'), z.array(z.enum(['success', 'failure', 'delay'])).min(1)])
+const notify = z.union([z.literal('never'), z.array(z.enum(NOTIFY_CONDITIONS)).min(1)])
 const ret = z.enum(['full', 'hdrs'])
 export const envid = z
   .string()
@@ -99,7 +99,7 @@ export const compositionShape = z.strictObject({
   class: className.optional(),
   partial: z.boolean().optional().describe('true to queue the message for the valid recipients when others are invalid'),
 })
-export type Composition = z.output<typeof compositionShape>
+type Composition = z.output<typeof compositionShape>
 
 interface GivenAddress {
   /** Member or parameter of the request that has it. */

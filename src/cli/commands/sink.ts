@@ -8,7 +8,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { seededRandom } from '../../system/random.ts'
 import { parseListen, placeText } from '../../config/values/endpoints.ts'
 import type { Endpoint } from '../../system/net.ts'
-import type { AuthorityProvider } from '../../testkit/oauth/authority-settings.ts'
+import { PROVIDERS, type AuthorityProvider } from '../../testkit/oauth/authority-settings.ts'
 import type { RemotePort } from '../../testkit/scripted/remote-ports.ts'
 import type { Sink, SinkEvent, SinkPlaces, SinkSummary } from '../../testkit/scripted/sink.ts'
 import type { AcceptedLogins } from '../../testkit/remote/server-login.ts'
@@ -87,7 +87,7 @@ export function addSink(program: Command, shell: Shell): void {
     )
     .addOption(
       new Option('--oauth [provider]', 'require access tokens of an authorization server of the sink, like those of a provider')
-        .choices(['microsoft', 'google', 'other'])
+        .choices(PROVIDERS)
         .preset('microsoft'),
     )
     .addOption(

@@ -6,7 +6,7 @@ import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/options.ts'
 import { isInternational } from '../../mail/address.ts'
 import { addressesIn } from '../../mail/address-list.ts'
-import type { Envelope, Notify } from '../../mail/envelope.ts'
+import { parseNotify, type Envelope, type Notify } from '../../mail/envelope.ts'
 import { fieldsOf } from '../../mail/headers.ts'
 import { parseNamedTime, queueTimeOf, timeProblem, type NamedTime, type NamedTimes } from '../../mail/message-times.ts'
 import type { Duration } from '../../system/clock.ts'
@@ -245,12 +245,9 @@ function bodyOf(value: string | undefined): Pick<Envelope, 'body'> {
 
 async function notifyOf(shell: Shell, value: string | undefined): Promise<Notify | undefined> {
   if (value === undefined) return undefined
-  const words = value.toLowerCase().split(',')
-  if (words.length === 1 && words[0] === 'never') return 'never'
-  const known = (['success', 'failure', 'delay'] as const).filter((word) => words.includes(word))
-  if (known.length === new Set(words).size) return known
-  await warn(shell, `bad -N option value -- ignored: ${value}`)
-  return undefined
+  const notify = parseNotify(value)
+  if (notify === undefined) await warn(shell, `bad -N option value -- ignored: ${value}`)
+  return notify
 }
 
 /** Reads the whole input as latin1, which preserves every byte. */

@@ -8,7 +8,7 @@
 import { z } from 'zod'
 import { isInternational } from '../../mail/address.ts'
 import { parseAddress } from '../../mail/address-path.ts'
-import type { Envelope } from '../../mail/envelope.ts'
+import { NOTIFY_CONDITIONS, type Envelope } from '../../mail/envelope.ts'
 
 /** File modes: INCOMPLETE while the file is written, COMPLETE afterwards. */
 export const INCOMPLETE = 0o600
@@ -25,7 +25,7 @@ const PRINTABLE = /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029\ufffd]+$/
 
 const recipient = z.strictObject({
   address: z.string(),
-  notify: z.union([z.literal('never'), z.array(z.enum(['success', 'failure', 'delay'])).max(3)]).optional(),
+  notify: z.union([z.literal('never'), z.array(z.enum(NOTIFY_CONDITIONS)).max(3)]).optional(),
   /** ORCPT as RFC 3461 §4.2 allows. */
   orcpt: z
     .string()

@@ -4,7 +4,7 @@
  * refused. Decides which of the times are granted.
  */
 import type { Config } from '../../config/options.ts'
-import type { Envelope, EnvelopeRecipient, Notify } from '../../mail/envelope.ts'
+import { parseNotify, type Envelope, type EnvelopeRecipient } from '../../mail/envelope.ts'
 import type { SmtpReply } from '../../mail/smtp-reply.ts'
 import {
   BY_MODES,
@@ -150,13 +150,6 @@ const RCPT: Readonly<Record<string, Reader<RecipientParameters>>> = {
     into.orcpt = `${type};${address}`
     return undefined
   },
-}
-
-function parseNotify(text: string): Notify | undefined {
-  const wanted = text.toLowerCase().split(',')
-  if (wanted.length === 1 && wanted[0] === 'never') return 'never'
-  const kinds = (['success', 'failure', 'delay'] as const).filter((kind) => wanted.includes(kind))
-  return wanted.every((word) => (kinds as readonly string[]).includes(word)) ? kinds : undefined
 }
 
 /** Extensions that a session offers. */

@@ -2,10 +2,10 @@
 import type { QueueTime } from '../../system/clock.ts'
 import { after, RecordTable, silent } from './record-table.ts'
 
-/** Property of the session that an entry is about. */
-export type AccessSubject = 'client' | 'sender' | 'recipient'
+export const ACCESS_SUBJECTS = ['client', 'sender', 'recipient'] as const
 
-export const ACCESS_SUBJECTS = ['client', 'sender', 'recipient'] as const satisfies readonly AccessSubject[]
+/** Property of the session that an entry is about. */
+export type AccessSubject = (typeof ACCESS_SUBJECTS)[number]
 
 export interface AccessEntry {
   readonly subject: AccessSubject

@@ -3,14 +3,12 @@ import type { QueueTime } from '../../system/clock.ts'
 import { given, RecordTable, silent, type MethodsOf } from './record-table.ts'
 
 /** Role of a token: what it may do. */
-type TokenRole = 'viewer' | 'operator' | 'sender' | 'admin'
-
-export const TOKEN_ROLES = ['viewer', 'operator', 'sender', 'admin'] as const satisfies readonly TokenRole[]
+export const TOKEN_ROLES = ['viewer', 'operator', 'sender', 'admin'] as const
 
 export interface AccessToken {
   /** Unique name. */
   readonly name: string
-  readonly role: TokenRole
+  readonly role: (typeof TOKEN_ROLES)[number]
   /** True when header and body of messages may be read. */
   readonly content: boolean
   /** Pattern of the destinations that the token is limited to; null for all. */

@@ -28,13 +28,13 @@ export interface AuditRecord extends Actor {
   readonly error?: string | null
 }
 
+export const OPERATION_STATES = ['running', 'done', 'failed', 'cancelled'] as const
+
 /**
  * State of an operation. `failed`: an error ended it, or the process that ran it ended. What it has changed until then stays changed and
  * is counted, in every state.
  */
-type OperationState = 'running' | 'done' | 'failed' | 'cancelled'
-
-export const OPERATION_STATES = ['running', 'done', 'failed', 'cancelled'] as const satisfies readonly OperationState[]
+type OperationState = (typeof OPERATION_STATES)[number]
 
 /** A request that must have its effect only once, however often it is sent. */
 export interface IdempotentRequest {

@@ -7,7 +7,10 @@ import type { Duration, QueueTime } from '../../system/clock.ts'
 import { DAY } from '../../system/clock.ts'
 import { column, compare, RecordTable, silent, type HeldRows, type Statement } from './record-table.ts'
 
-export const SUPPRESSION_REASONS = ['bounce', 'complaint', 'manual', 'import', 'unsubscribe'] as const
+/** Reasons for which operators list an address. */
+export const OPERATOR_REASONS = ['complaint', 'manual', 'import', 'unsubscribe'] as const
+
+export const SUPPRESSION_REASONS = ['bounce', ...OPERATOR_REASONS] as const
 
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
 

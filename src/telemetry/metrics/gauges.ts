@@ -8,9 +8,9 @@ import type { TokenState } from '../../oauth/access-tokens.ts'
 import {
   CLOSED_STATES,
   CONNECTING_SHOWN,
+  DESTINATION_STATES,
   isRefusing,
   type DeliverySlots,
-  type DestinationState,
   type RefusalFacts,
 } from '../../store/destination-status.ts'
 import type { NodesView } from '../../store/membership/node-table.ts'
@@ -119,8 +119,6 @@ function queueGauges(set: MetricSet, { clock, tally, destinations, classes = () 
   }
 }
 
-const STATES: readonly DestinationState[] = ['open', 'throttled', 'dead', 'suspended']
-
 function destinationGauges(set: MetricSet, { destinations }: MetricSources): () => void {
   const largest = `, for the ${TOP} largest destinations`
   const known = set.gauge('destinations', 'Destinations in memory, by state (open, throttled, dead, suspended).', ['state'])
@@ -133,7 +131,7 @@ function destinationGauges(set: MetricSet, { destinations }: MetricSources): () 
   const waiting = set.gauge('destination_waiting', `Recipients that wait for a delivery slot${largest}.`, ['destination'])
   return () => {
     const all = destinations()
-    for (const state of STATES) known.set({ state }, all.filter((one) => one.state === state).length)
+    for (const state of DESTINATION_STATES) known.set({ state }, all.filter((one) => one.state === state).length)
     refusing.set(all.filter(isRefusing).length)
     for (const gauge of [window, busy, waiting]) gauge.reset()
     const bySize = all.toSorted((a, b) => b.waiting + b.inFlight - a.waiting - a.inFlight || (a.destination < b.destination ? -1 : 1))

@@ -1,6 +1,6 @@
 /** `deferd suppression`: lists, shows, adds, removes, imports and exports addresses that senders are refused. */
 import { Option, type Command } from 'commander'
-import { ALL_SENDERS, SUPPRESSION_REASONS } from '../../../store/records/suppression-entry.ts'
+import { ALL_SENDERS, OPERATOR_REASONS, SUPPRESSION_REASONS } from '../../../store/records/suppression-entry.ts'
 import { countArgument, durationArgument, subcommand } from '../../shell/config-options.ts'
 import type { Shell } from '../../shell/shell.ts'
 import { add, importFile, remove, resume, type AddOptions } from './suppression-change.ts'
@@ -28,9 +28,7 @@ export function addSuppression(program: Command, shell: Shell): void {
     .action((address: string, options: { json?: true }, command: Command) => show(shell, address, options, command))
   subcommand(parent, 'add <address>', 'refuse an address, or all of @domain, in place of its entry')
     .option('--scope <domain>', 'sender domain; * for all senders', ALL_SENDERS)
-    .addOption(
-      new Option('--reason <reason>', 'reason of the entry').choices(['complaint', 'manual', 'import', 'unsubscribe']).default('manual'),
-    )
+    .addOption(new Option('--reason <reason>', 'reason of the entry').choices(OPERATOR_REASONS).default('manual'))
     .option('--text <text>', 'text that the refusal quotes')
     .option('--for <time>', 'end the entry after this time: 2h, 30d', durationArgument)
     .addHelpText(
