@@ -15,7 +15,7 @@ import type { MessageReceiver } from '../queue/intake/message-receiver.ts'
 import { recordsByName, type DestinationRecords } from '../presentation/recipient-status.ts'
 import type { NodeSettings } from '../resources/settings-json.ts'
 import type { OperationPlan } from '../queue/operation-plan.ts'
-import type { BulkOperation } from '../queue/operation-request.ts'
+import type { AskedOperation } from '../queue/operation-request.ts'
 import type { Operations } from '../queue/operations.ts'
 import type { LiveStatus } from '../queue/queue-status.ts'
 import type { LiveShare } from '../queue/scheduler/turns/share-activity.ts'
@@ -134,9 +134,7 @@ export interface QueueView {
   /** Source of new secrets. */
   readonly random: Random
   /** The effect that an operation would have now. */
-  readonly plan: (
-    asked: Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'release' | 'class'>,
-  ) => Promise<OperationPlan>
+  readonly plan: (asked: AskedOperation) => Promise<OperationPlan>
   readonly submissions: () => SubmissionPort
   readonly policies: () => DestinationPolicies
   readonly notices: () => Pick<NoticeSettings, 'rules' | 'warningAges'>

@@ -1,10 +1,17 @@
 /** Plans of operations: what an operation would change, and whether what an operator was shown still holds. */
 import type { DestinationPolicies } from '../config/destination-policies.ts'
-import { queueIdOf, type DestinationName, type MessageId, type QueueName } from '../mail/message.ts'
+import { queueIdOf, type DestinationName, type MessageId } from '../mail/message.ts'
 import type { FoundMessage, QueueReader } from '../store/queue-reader.ts'
 import { ANY_MESSAGE, type QueueFilter } from '../store/message-conditions.ts'
 import type { Clock, Duration, QueueTime } from '../system/clock.ts'
-import { assertClass, type BulkOperation, type OperationRequest, type PassedOver, type ShownPlan } from './operation-request.ts'
+import {
+  assertClass,
+  ORDINARY_QUEUES,
+  type AskedOperation,
+  type OperationRequest,
+  type PassedOver,
+  type ShownPlan,
+} from './operation-request.ts'
 import type { SchedulerControl } from './operation-rounds.ts'
 import { undoUntil, type Retention } from './operation-undo.ts'
 import { passedOver, searchedBy, selectedRounds, withPassedOver } from './selected-messages.ts'
@@ -17,9 +24,6 @@ const GROWTH = 100
 const EXAMPLES = 20
 /** Number of ids that one slice of a count covers, which takes some milliseconds. */
 const SLICE = 16_000
-
-/** Queues whose messages an operation changes unless it names others. */
-const ORDINARY: readonly QueueName[] = ['incoming', 'active', 'deferred', 'scheduled', 'hold']
 
 /** Many more messages are selected than the operator was shown (EX_TEMPFAIL). */
 export class PlanOutdated extends Error {
@@ -65,8 +69,6 @@ export interface OperationPlan {
   readonly undoUntil: QueueTime | null
 }
 
-type Planned = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'release' | 'class'>
-
 /** Whether a selection has grown so much that the operator must look again. */
 export const hasOutgrown = (shown: number, now: number): boolean => now - shown > GROWTH || now - shown > shown * GROWTH_SHARE
 
@@ -78,7 +80,7 @@ export async function assertNotOutdated(deps: PlanDeps, request: OperationReques
 }
 
 /** Counts what an operation would change. A brief plan has no destinations and no examples. */
-export async function planOf(deps: PlanDeps, request: Planned, { isBrief = false } = {}): Promise<OperationPlan> {
+export async function planOf(deps: PlanDeps, request: AskedOperation, { isBrief = false } = {}): Promise<OperationPlan> {
   const { reader, clock, retention, policies } = deps
   assertClass(policies().classes, request)
   const through = await reader.lastId()
@@ -100,11 +102,11 @@ type Counts = Omit<OperationPlan, 'through' | 'tellsSenders' | 'undoUntil'>
 /** Counts the messages of a filter. */
 async function countedInSlices(
   { reader, scheduler }: PlanDeps,
-  request: Planned,
+  request: AskedOperation,
   { filter: asked, through, isBrief }: { readonly filter: QueueFilter; readonly through: MessageId; readonly isBrief: boolean },
 ): Promise<Counts> {
   const filter = searchedBy(request, asked)
-  const queues = request.queues ?? (filter.queue === null ? ORDINARY : null)
+  const queues = request.queues ?? (filter.queue === null ? ORDINARY_QUEUES : null)
   const sums = { matched: 0, bytes: 0 }
   const isCounted = ({ queue }: FoundMessage): boolean => queues === null || queues.some((name) => name === queue)
   const recipients = new Map<DestinationName, number>()
@@ -131,7 +133,7 @@ async function countedInSlices(
 }
 
 /** Counts the messages that are named, or the first ones of a filter. */
-async function countedOneByOne(deps: PlanDeps, request: Planned, through: MessageId): Promise<Counts> {
+async function countedOneByOne(deps: PlanDeps, request: AskedOperation, through: MessageId): Promise<Counts> {
   const unknown: string[] = []
   const examples: string[] = []
   const sums = { matched: 0, bytes: 0, inTransfer: 0 }

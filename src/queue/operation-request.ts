@@ -20,8 +20,8 @@ export type Selection =
   | { readonly kind: 'ids'; readonly ids: readonly string[] }
   | { readonly kind: 'filter'; readonly filter: QueueFilter; readonly limit: number | null }
 
-/** An operation on many messages. Every key is required, so that a layer that omits a new one does not compile. */
-export interface BulkOperation extends Actor {
+/** An operation on many messages as it is asked for. Every key is required, so that a layer that omits a new one does not compile. */
+export interface AskedOperation {
   readonly operation: OperationName
   readonly selection: Selection
   /** Queues whose messages may be changed; null for all queues. */
@@ -32,9 +32,15 @@ export interface BulkOperation extends Actor {
   readonly release: NamedTime | null
   /** Class that a reclass gives the messages; null for other operations. */
   readonly class: string | null
+}
+
+export interface BulkOperation extends AskedOperation, Actor {
   /** True to count and list messages without changing them. */
   readonly dryRun: boolean
 }
+
+/** Queues of mail that is delivered, or held back, by itself: all but corrupt mail and the trash. */
+export const ORDINARY_QUEUES: readonly QueueName[] = ['incoming', 'active', 'deferred', 'scheduled', 'hold']
 
 /** Terms of an operation on mail of any queue, which needs no terms of its own. */
 export const ANY_QUEUE = { queues: null, purge: false, release: null, class: null } as const satisfies Partial<BulkOperation>

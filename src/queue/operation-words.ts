@@ -15,27 +15,23 @@ import {
 import { SECOND, type Duration } from '../system/clock.ts'
 import { formatDuration } from '../system/duration.ts'
 import { shellWord } from '../system/shell-word.ts'
-import type { OperationName, OperationRequest } from './operation-request.ts'
+import { ORDINARY_QUEUES, type AskedOperation, type OperationName } from './operation-request.ts'
 
 /** Maximum number of ids in a text. */
 const NAMED = 20
-
-const LIVE: readonly QueueName[] = ['incoming', 'active', 'deferred', 'scheduled', 'hold']
 
 /** Queues whose messages an operation can change without naming a queue. */
 const CHANGEABLE: Readonly<Record<OperationName, readonly QueueName[]>> = {
   flush: ['deferred'],
   hold: ['incoming', 'active', 'deferred', 'scheduled'],
   release: ['hold'],
-  requeue: LIVE,
-  expire: LIVE,
-  delete: LIVE,
-  restore: LIVE,
-  reschedule: LIVE,
-  reclass: LIVE,
+  requeue: ORDINARY_QUEUES,
+  expire: ORDINARY_QUEUES,
+  delete: ORDINARY_QUEUES,
+  restore: ORDINARY_QUEUES,
+  reschedule: ORDINARY_QUEUES,
+  reclass: ORDINARY_QUEUES,
 }
-
-export type WordedOperation = Pick<OperationRequest, 'operation' | 'selection' | 'queues' | 'purge' | 'release' | 'class'>
 
 /** A duration in whole seconds from a second on: the time of the request is not that of the record. */
 export const recordedDuration = (duration: Duration): string =>
@@ -70,7 +66,7 @@ const conditionWords = (filter: QueueFilter, moment: Moment): readonly string[] 
   })
 
 /** The queues to which an operation is limited. The command takes one, and refuses a list rather than to select more. */
-function queueWords({ operation, selection, queues }: WordedOperation): readonly string[] {
+function queueWords({ operation, selection, queues }: AskedOperation): readonly string[] {
   const asked = selection.kind === 'filter' ? selection.filter.queue : null
   // The command restores from nowhere else.
   const named = operation === 'restore' && asked === 'trash' ? null : asked
@@ -86,7 +82,7 @@ export const namedTimeText = (time: NamedTime): string => (time.kind === 'span' 
 const timeWord = (release: NamedTime): string => `--${release.kind === 'span' ? 'in' : 'at'}=${namedTimeText(release)}`
 
 /** Unquoted words. Ages are counted to `moment.now`. */
-export function operationWords(operation: WordedOperation, moment: Moment): readonly string[] {
+export function operationWords(operation: AskedOperation, moment: Moment): readonly string[] {
   const { selection, purge, release, class: ordered } = operation
   const queue = queueWords(operation)
   const purging = [...(purge ? ['--now'] : []), ...(release === null ? [] : [timeWord(release)])]
@@ -114,7 +110,7 @@ export const namedIds = (ids: readonly string[]): { readonly named: readonly str
 })
 
 /** The words as a text for a shell, with at most 20 ids. */
-export function operationText(operation: WordedOperation, moment: Moment): string {
+export function operationText(operation: AskedOperation, moment: Moment): string {
   const { selection } = operation
   if (selection.kind !== 'ids') return operationWords(operation, moment).map(shellWord).join(' ')
   const { named, comment } = namedIds(selection.ids)

@@ -5,7 +5,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { givenConditions, withFilters, type FilterOptions } from '../../src/cli/queue-client/filters.ts'
 import { isRange } from '../../src/mail/message-times.ts'
-import { operationText, operationWords, type WordedOperation } from '../../src/queue/operation-words.ts'
+import type { AskedOperation } from '../../src/queue/operation-request.ts'
+import { operationText, operationWords } from '../../src/queue/operation-words.ts'
 import { ANY_MESSAGE, filterOf, isFiltered, type QueueFilter } from '../../src/store/message-conditions.ts'
 import { DAY, HOUR, MINUTE, seconds } from '../../src/system/clock.ts'
 import { WallView } from '../../src/system/wall-view.ts'
@@ -14,7 +15,7 @@ const NOW = 1_767_225_600_000
 /** The wall clock is a minute behind that of the queue. */
 const MOMENT = { now: NOW, wall: new WallView(() => NOW, MINUTE) }
 
-const deleting = (more: Partial<WordedOperation>): WordedOperation => ({
+const deleting = (more: Partial<AskedOperation>): AskedOperation => ({
   operation: 'delete',
   selection: { kind: 'filter', filter: ANY_MESSAGE, limit: null },
   queues: null,
@@ -27,9 +28,9 @@ const deleting = (more: Partial<WordedOperation>): WordedOperation => ({
 const filtered = (filter: Partial<QueueFilter>, limit: number | null = null) =>
   ({ kind: 'filter', filter: { ...ANY_MESSAGE, ...filter }, limit }) as const
 
-const text = (more: Partial<WordedOperation>): string => operationText(deleting(more), MOMENT)
+const text = (more: Partial<AskedOperation>): string => operationText(deleting(more), MOMENT)
 
-test.each<readonly [Partial<WordedOperation>, string]>([
+test.each<readonly [Partial<AskedOperation>, string]>([
   [{}, '--all'],
   [{ purge: true, selection: filtered({}, 3) }, '--all --limit=3 --now'],
   [{ selection: filtered({ sender: '', destination: '*.example' }) }, "--sender='<>' --destination='*.example'"],

@@ -3,7 +3,7 @@ import { queueShape } from '../../presentation/selection-shape.ts'
 import { z } from 'zod'
 import { invalidPart } from '../../http/problem-details.ts'
 import { filterOf, isFiltered } from '../../store/message-conditions.ts'
-import { OPERATIONS, type BulkOperation, type Selection } from '../../queue/operation-request.ts'
+import { OPERATIONS, type AskedOperation, type Selection } from '../../queue/operation-request.ts'
 import type { Moment } from '../../mail/message-times.ts'
 import { NAMED_TIME, namedTime } from '../named-time.ts'
 import { bodyConditionShape } from '../message-query.ts'
@@ -45,7 +45,7 @@ export type PlannedRequest = z.output<typeof plannedShape>
 export const operationRequestShape = z.union([directShape, plannedShape])
 
 /** An operation as the client requests it, before the server adds the name of the operator. */
-export type Asked = Pick<BulkOperation, 'operation' | 'selection' | 'queues' | 'purge' | 'release' | 'class'>
+export type Asked = AskedOperation
 
 /** The operation that a request asks for. Throws Problem for a filter without conditions that does not say `all`. */
 export function askedBy(request: DirectRequest, moment: Moment): Asked {
