@@ -1,6 +1,6 @@
 /**
  * Meter of the current traffic: recipients by kind in rings of intervals, counted from the events. A count is one addition per ring;
- * nothing runs between events. The store keeps the minutes (store/traffic), which survive a restart.
+ * nothing runs between events. The store keeps the minutes (store/counts/traffic), which survive a restart.
  */
 import { MINUTE, SECOND, type Clock, type Duration } from '../system/clock.ts'
 import { NO_TRAFFIC, TRAFFIC_KINDS, type Traffic, type TrafficKind } from '../store/counts/traffic.ts'
