@@ -99,7 +99,7 @@ export const QUEUE_FULL: ProblemKind = {
   about: 'The queue has as much mail as `queue_message_limit` and `queue_size_limit` allow. Nothing was queued: repeat the request later.',
 }
 
-export const SHARE_FULL: ProblemKind = {
+const SHARE_FULL: ProblemKind = {
   slug: 'share-full',
   status: 429,
   title: 'Share of the queue full',
@@ -107,7 +107,7 @@ export const SHARE_FULL: ProblemKind = {
     'The queue has as much mail of the token, or of the sender, as `queue_share_message_limit` and `queue_share_size_limit` allow. Nothing was queued: repeat the request later.',
 }
 
-export const HELD_FULL: ProblemKind = {
+const HELD_FULL: ProblemKind = {
   slug: 'too-many-held',
   status: 429,
   title: 'Too many messages held',
@@ -115,7 +115,7 @@ export const HELD_FULL: ProblemKind = {
     'As many messages of the token, or of the sender, are held for later release as `smtpd_future_release_message_limit` allows. Nothing was queued: send or cancel one of them, or submit the message later.',
 }
 
-export const QUOTA_EXCEEDED: ProblemKind = {
+const QUOTA_EXCEEDED: ProblemKind = {
   slug: 'quota-exceeded',
   status: 429,
   title: 'Quota exceeded',

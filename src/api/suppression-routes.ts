@@ -30,7 +30,7 @@ import { listFormat, wholeList, wholeListAnswers } from './route/whole-lists.ts'
 
 type ListView = Pick<QueueView, 'suppressionChanges' | 'reader' | 'clock'>
 
-export const IMPORT_REFUSED: ProblemKind = {
+const IMPORT_REFUSED: ProblemKind = {
   slug: 'invalid-lines',
   status: 422,
   title: 'Invalid lines',

@@ -62,7 +62,7 @@ export const thain = formula({
 })
 
 /** Multipliers of the retransmission timeout of NetBSD's TCP; after the thirteenth wait the connection is dropped. */
-export const TCP_BACKOFF = [1, 2, 4, 8, 16, 32, 64, 64, 64, 64, 64, 64, 64] as const
+const TCP_BACKOFF = [1, 2, 4, 8, 16, 32, 64, 64, 64, 64, 64, 64, 64] as const
 
 /**
  * tcp — the n-th retransmission timeout is RTO times the n-th entry of {1, 2, 4, 8, 16, 32, 64 ×7}; after the last one, the

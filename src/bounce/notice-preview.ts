@@ -35,7 +35,7 @@ const TAKEN: DeliveryStatus = {
   stage: 'end-of-data',
 }
 
-export interface PreviewOptions {
+interface PreviewOptions {
   readonly clock: Clock
   /** maximal_queue_lifetime. */
   readonly lifetime: Duration

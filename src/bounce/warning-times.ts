@@ -6,7 +6,7 @@ import { releasedAt, type Message } from '../mail/message.ts'
 import { isReturned } from '../mail/message-times.ts'
 import type { Duration, QueueTime } from '../system/clock.ts'
 
-export type WarnedMessage = Pick<Message, 'arrivedAt' | 'notBefore' | 'deliverBy' | 'byMode' | 'class'>
+type WarnedMessage = Pick<Message, 'arrivedAt' | 'notBefore' | 'deliverBy' | 'byMode' | 'class'>
 
 /** Ages at which the delay warnings of a message are sent, in ms, ascending. */
 export type WarningAges = (message: Pick<Message, 'class'>) => readonly Duration[]

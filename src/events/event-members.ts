@@ -113,7 +113,7 @@ export const ATTEMPT: Members<RecipientAttempt, AttemptMembers> = {
 }
 
 /** An attempt with the state that follows from it. */
-export interface RecipientResult extends RecipientAttempt {
+interface RecipientResult extends RecipientAttempt {
   readonly forced: boolean
   /** Number of attempts. */
   readonly attempts: number

@@ -96,7 +96,7 @@ function assertOwnSite({ headers }: IncomingMessage, { client: { scheme, host } 
   if (reason !== null) throw new Problem(HTTP_PROBLEMS.crossSite, `request refused as one of another site: ${reason}`)
 }
 
-export interface LabServerDeps {
+interface LabServerDeps {
   readonly lab: Lab
   readonly clock: MachineClock
   /** Token that clients send; null for none. */

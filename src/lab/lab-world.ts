@@ -56,7 +56,7 @@ export interface LabWorldFacts {
 }
 
 /** State of the clock of a world, in its answers. */
-export interface ClockState {
+interface ClockState {
   readonly now: string
   readonly elapsed: number
   readonly speed: number

@@ -25,7 +25,7 @@ export interface LabLimits {
   readonly lifetime: Duration
 }
 
-export interface LabDeps {
+interface LabDeps {
   readonly clock: MachineClock
   readonly limits: LabLimits
   /** Address of the SMTP ports. */
@@ -36,7 +36,7 @@ export interface LabDeps {
   readonly opened?: (world: LabWorld) => void
 }
 
-export interface NewWorld {
+interface NewWorld {
   readonly seed: number
   readonly config: RelayConfig
   readonly script?: string | undefined

@@ -16,7 +16,7 @@ interface WorldWebhooksDeps {
   readonly closing: AbortSignal
 }
 
-export interface NewWebhook extends WebhookOptions {
+interface NewWebhook extends WebhookOptions {
   readonly name: string
   /** URL of the application; null for a webhook that is only recorded. */
   readonly url: string | null

@@ -28,7 +28,7 @@ interface ShownProvider {
 }
 
 /** The state of a destination in JSON. */
-export interface ShownState {
+interface ShownState {
   readonly state: DestinationState
   /** In seconds, as all times here. */
   readonly probe_time: number | null

@@ -12,7 +12,7 @@ import type { QueueTime } from '../system/clock.ts'
 import type { QueueStatus, StatusDestination } from '../queue/queue-status.ts'
 
 /** Destinations of one kind with the same reason. */
-export interface DestinationTrouble {
+interface DestinationTrouble {
   readonly kind: 'dead' | 'suspended' | 'refusing' | 'throttled'
   /** Those with the most waiting recipients first; at least one. */
   readonly destinations: readonly DestinationName[]

@@ -40,14 +40,14 @@ export const UNKNOWN_MESSAGE: ProblemKind = {
   about: 'Neither the queue nor its history has a message with this queue id, or the token may not see it.',
 }
 
-export const NO_CONTENT: ProblemKind = {
+const NO_CONTENT: ProblemKind = {
   slug: 'content-removed',
   status: 410,
   title: 'Content removed',
   about: 'The message has left the queue, and its content is not stored any more.',
 }
 
-export const DAMAGED_CONTENT: ProblemKind = {
+const DAMAGED_CONTENT: ProblemKind = {
   slug: 'content-damaged',
   status: 410,
   title: 'Content damaged',

@@ -29,7 +29,7 @@ const WEIGHT = 100
 /** Bytes of a key. */
 const KEY_BYTES = 32
 
-export interface ErasureRequest extends Actor {
+interface ErasureRequest extends Actor {
   readonly terms: ErasureTerms
   readonly reason: string | null
   readonly request: IdempotentRequest | null

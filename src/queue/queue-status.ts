@@ -127,7 +127,7 @@ export interface StoredStatus {
   readonly schedules: readonly ScheduleState[]
 }
 
-export interface StatusSources {
+interface StatusSources {
   readonly reader: QueueReader
   readonly clock: Pick<Clock, 'now' | 'wall'>
   readonly schedules: Schedules

@@ -49,7 +49,7 @@ export interface LeftOut {
 export const noneLeftOut = (): LeftOut => ({ sentBefore: 0, withoutContent: 0, suppressed: 0 })
 
 /** A failed recipient on the suppression list, whose content is kept. */
-export interface SuppressedDeparture extends SuppressedRecipient {
+interface SuppressedDeparture extends SuppressedRecipient {
   readonly sender: string
   readonly recipient: string
 }

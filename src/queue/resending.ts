@@ -32,7 +32,7 @@ import {
   type ResendTerms,
 } from './resend-selection.ts'
 
-export interface ResendRequest extends ResendTerms, Actor {
+interface ResendRequest extends ResendTerms, Actor {
   /** Null for no limit. */
   readonly rate: ResendRate | null
   /** The request, for the audit log. */
@@ -73,7 +73,7 @@ class NoRoom extends Error {
 const SELECTION_TIME: Duration = seconds(30)
 
 /** The selection was not read in SELECTION_TIME (EX_TEMPFAIL). */
-export class SelectionTooLong extends Error {
+class SelectionTooLong extends Error {
   override readonly name = 'SelectionTooLong'
   readonly exitCode = 75
 

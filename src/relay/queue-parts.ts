@@ -45,7 +45,7 @@ export interface QueueParts {
 }
 
 /** Ports and parts of which the parts of the queue are made. */
-export interface QueueBase extends Omit<RelayDeps, 'membership'>, Pick<DeliveryParts, 'membership' | 'recorder' | 'contents'> {
+interface QueueBase extends Omit<RelayDeps, 'membership'>, Pick<DeliveryParts, 'membership' | 'recorder' | 'contents'> {
   readonly rules: () => Rules
   /** Numbers of the classes. */
   readonly bands: ClassBands

@@ -123,7 +123,7 @@ export interface StoryJson extends Omit<MessageJson, 'recipients'>, Omit<Story, 
 
 export interface MessageStoryJson extends StoryJson, Omit<Json<typeof messageStoryShape>, keyof StoryJson> {}
 
-export interface StoryFacts {
+interface StoryFacts {
   readonly story: MessageDetails
   readonly records: DestinationRecords
   readonly live: LiveDestinations

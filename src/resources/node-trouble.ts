@@ -3,7 +3,7 @@ import { plural, span } from '../presentation/text.ts'
 import { SECOND } from '../system/clock.ts'
 import type { NodeJson } from './node-json.ts'
 
-export interface NodeTrouble {
+interface NodeTrouble {
   readonly text: string
   /** Commands or steps for the operator. */
   readonly hint: string

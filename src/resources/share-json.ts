@@ -4,7 +4,7 @@ import { count, type Json } from './members.ts'
 
 const part = z.number().min(0).max(1).nullable()
 
-export const shareUseShape = z
+const shareUseShape = z
   .object({
     class: z.string().nullable().describe('class of the mail; null without classes'),
     key: z.string().describe('key of the share (`share_key`); empty for mail without one, such as notices'),

@@ -43,7 +43,7 @@ export const leftOutText = (lines: number): string => `# ${lines} lines are left
 export const tracedText = (session: number, text: string): string => `${session}: ${text}`
 
 /** `session` is its number in a trace; null outside of traces, and for lines that a trace leaves out of any session. */
-export type ReadLine = { readonly session: number | null } & (
+type ReadLine = { readonly session: number | null } & (
   | { readonly kind: 'heading'; readonly peer: string; readonly at: WallTime }
   | ({ readonly kind: 'line' } & SessionLine)
   | { readonly kind: 'left-out' }

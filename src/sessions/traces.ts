@@ -53,7 +53,7 @@ export interface TraceSummary {
   readonly dropped: number
 }
 
-export interface TraceOutput {
+interface TraceOutput {
   readonly write: (entry: TraceEntry) => void
   /** True while the reader does not read: lines are dropped then. */
   readonly isBehind: () => boolean

@@ -17,7 +17,7 @@ export interface Goal {
   readonly lifetime: Duration
 }
 
-export interface GoalResult {
+interface GoalResult {
   readonly minimal: Duration
   readonly maximal: Duration
   readonly tries: number

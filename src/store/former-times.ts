@@ -14,7 +14,7 @@ export interface FormerTimes extends Pick<Message, 'notBefore' | 'scheduled' | '
 }
 
 /** The class that a reclass replaces; null for none. */
-export interface FormerClass {
+interface FormerClass {
   readonly class: string | null
 }
 

@@ -38,7 +38,7 @@ export interface Rescheduling extends Pick<Message, 'notBefore' | 'scheduled' | 
   readonly anyWaiting: boolean
 }
 
-export interface Reclassing {
+interface Reclassing {
   readonly kind: 'reclass'
   /** Null for none. */
   readonly class: string | null

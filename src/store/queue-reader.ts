@@ -171,7 +171,7 @@ export interface Survey {
   readonly destinations: readonly { readonly destination: DestinationName; readonly recipients: number }[]
 }
 
-export interface PlacedMessage extends Pick<Message, 'id' | 'createdAt'> {
+interface PlacedMessage extends Pick<Message, 'id' | 'createdAt'> {
   /** Its times before; only after a reschedule. */
   readonly former?: Former | undefined
 }

@@ -29,7 +29,7 @@ export interface KeptLimits {
   readonly bytes: number
 }
 
-export const ERASED_SIDES = ['recipient', 'sender'] as const
+const ERASED_SIDES = ['recipient', 'sender'] as const
 export type ErasedSide = (typeof ERASED_SIDES)[number]
 
 /** The addresses of mail that has left the queue which an erasure replaces. */

@@ -19,7 +19,7 @@ export interface WebPosterDeps {
   readonly keepsConnections: boolean
 }
 
-export interface PostTerms {
+interface PostTerms {
   /** True to connect to private addresses. */
   readonly allowPrivate: boolean
   readonly signal: AbortSignal

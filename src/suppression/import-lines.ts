@@ -10,13 +10,13 @@ import type { QueueTime } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import type { ImportedSuppression } from './suppression-changes.ts'
 
-export interface ImportMistake {
+interface ImportMistake {
   /** Counted from 1. */
   readonly line: number
   readonly text: string
 }
 
-export interface ImportTerms {
+interface ImportTerms {
   /** Scope of lines that name none. */
   readonly scope: string
   readonly now: QueueTime

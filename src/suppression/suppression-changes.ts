@@ -31,11 +31,11 @@ export interface ImportedSuppression extends Omit<RequestedSuppression, 'duratio
 }
 
 /** The entries that a removal concerns: those with keys, or those that match. */
-export type SuppressionSelection =
+type SuppressionSelection =
   | { readonly kind: 'keys'; readonly keys: readonly SuppressionKey[] }
   | { readonly kind: 'filter'; readonly filter: SuppressionFilter }
 
-export interface SuppressionRemoval extends Actor {
+interface SuppressionRemoval extends Actor {
   readonly selection: SuppressionSelection
   readonly dryRun: boolean
 }

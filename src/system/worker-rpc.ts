@@ -117,7 +117,7 @@ export class WorkerClient<Question, Answer> {
 }
 
 /** An answer, with the buffers to transfer to the other thread instead of copying them. */
-export interface Given {
+interface Given {
   readonly answer: unknown
   readonly transfer: ArrayBuffer[]
 }

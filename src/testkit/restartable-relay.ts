@@ -26,7 +26,7 @@ import type { Events, Listen } from '../telemetry/events.ts'
 import { Incarnation } from './virtual/incarnation.ts'
 import type { Interceptors, OpenedQueue } from './options/world-options.ts'
 
-export interface RestartableRelayDeps {
+interface RestartableRelayDeps {
   readonly queue: OpenedQueue
   readonly config: Config
   readonly templates: Templates

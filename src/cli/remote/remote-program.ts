@@ -10,7 +10,7 @@ import type { Shell } from '../shell/shell.ts'
 import { actingIn, whyHere, wordsOf } from './command-routes.ts'
 import { remoteEndpoint, type RemoteOptions } from './remote-endpoint.ts'
 
-export interface RemoteProgram {
+interface RemoteProgram {
   readonly shell: Shell
   /** Gives the commands of a program their remote actions. */
   readonly adapt: (program: Command) => void

@@ -13,7 +13,7 @@ const COUNT_WIDTH = 9
 const INDENT = ' '.repeat(COUNT_WIDTH + 2)
 const LEAST_PLACE_WIDTH = 20
 
-export interface CauseListFacts {
+interface CauseListFacts {
   readonly now: WallTime
   readonly display: Display
   /** By destination; open when absent. */

@@ -12,7 +12,7 @@ export interface Run {
   readonly result: ContentionResult
 }
 
-export interface ServerSize {
+interface ServerSize {
   readonly maxBusy: number
   readonly requests: number
 }

@@ -7,7 +7,7 @@ import { tableHeading, tableRow, widthBeside, type Column } from './table.ts'
 import { grouped, instantOf, isoTime, maskControls, plural, span } from '../../presentation/text.ts'
 import { hanging } from './wrapping.ts'
 
-export interface TableFacts {
+interface TableFacts {
   readonly now: WallTime
   readonly display: Display
 }

@@ -21,7 +21,7 @@ export const isLive = ({ state }: StoryRecipient): boolean => state === 'schedul
 /** The queue with the name that deferd has for it; Postfix has none for scheduled mail. */
 export const queueOf = ({ queue_name: queue, scheduled }: StoryJson) => (scheduled === true && queue === 'deferred' ? 'scheduled' : queue)
 
-export interface StoryScreenFacts {
+interface StoryScreenFacts {
   /** The destinations of live recipients, as far as something is known of them. */
   readonly destinations: ReadonlyMap<DestinationName, DestinationJson>
   readonly isRunning: boolean

@@ -255,7 +255,7 @@ const headed = ([heading = '', ...rows]: readonly string[], display: Display): r
 
 const HINT = 'Causes: deferd queue causes   Senders: deferd queue shape --senders --addresses'
 
-export interface ScreenFacts {
+interface ScreenFacts {
   readonly name: string
   readonly clock: Pick<Clock, 'zone'>
   readonly display: Display

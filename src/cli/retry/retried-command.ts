@@ -7,7 +7,7 @@ import type { Timers } from '../../system/clock.ts'
 import { EX } from '../shell/exit.ts'
 import { ChildRun, type ChildCommand, type ChildEnd } from './child-run.ts'
 
-export interface RetriedCommand {
+interface RetriedCommand {
   readonly words: readonly string[]
   /** Servers of which any one may serve a round; null for a command without them. */
   readonly servers: readonly string[] | null
@@ -17,7 +17,7 @@ export interface RetriedCommand {
   readonly clock: Timers
 }
 
-export interface RetriedEnd {
+interface RetriedEnd {
   readonly code: number
   /** Sentence for an end that is not the command's own; absent otherwise. */
   readonly text?: string

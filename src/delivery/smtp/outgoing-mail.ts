@@ -47,12 +47,12 @@ interface OutgoingTerms {
 }
 
 /** A message of the queue with its recipients at a next hop. */
-export interface QueuedMail {
+interface QueuedMail {
   readonly message: Message
   readonly recipients: readonly LeasedRecipient[]
 }
 
-export interface OutgoingMail extends QueuedMail {
+interface OutgoingMail extends QueuedMail {
   readonly content: ContentSource
 }
 

@@ -16,7 +16,7 @@ const MESSAGE_ID_LIMIT = 998
 export const keptMessageId = (value: string): string => maskControls(value).slice(0, MESSAGE_ID_LIMIT)
 
 /** Values of the fields, unfolded; undefined for an absent one. */
-export interface GivenFields {
+interface GivenFields {
   readonly subject: string | undefined
   readonly from: string | undefined
 }

@@ -24,7 +24,7 @@ interface SenderCounts {
 }
 
 /** Selects the mail whose senders are counted; `waits` for mail that waits only. */
-export interface SenderQuery extends MessageQuery {
+interface SenderQuery extends MessageQuery {
   readonly waits?: boolean | undefined
 }
 

@@ -38,7 +38,7 @@ export const domainCheckList = async (view: ChecksView): Promise<DomainChecksJso
 })
 
 /** A question as a client has written it. Without a sender it is about those of `myorigin`. */
-export interface WrittenQuestion {
+interface WrittenQuestion {
   readonly domain: string
   /** Address or domain. */
   readonly from?: string | undefined

@@ -65,7 +65,7 @@ async function cancelled(view: QueueView, messages: readonly SelectedMessage[], 
 }
 
 /** Other times of a message; null takes a time away, and a member that is absent stays. */
-export interface OtherTimes {
+interface OtherTimes {
   readonly not_before?: NamedTime | null | undefined
   readonly expires?: NamedTime | null | undefined
 }

@@ -25,7 +25,7 @@ export const eraseShape = z.strictObject({
 })
 /** As a client writes it. */
 export type EraseBody = z.input<typeof eraseShape>
-export type EraseOrder = z.output<typeof eraseShape>
+type EraseOrder = z.output<typeof eraseShape>
 
 function termsOf({ clock }: QueueView, { recipient, sender, before }: EraseOrder): ErasureTerms {
   if ((recipient === undefined) === (sender === undefined)) throw invalidPart('/recipient', 'expected either recipient or sender')

@@ -5,7 +5,7 @@ import { firstRoom, plannedAfter, usedAt, type Amounts, type Slices } from '../.
 import { quotaUseJson, type QuotaUseJson, type QuotaUsesJson } from '../../resources/records/quota-json.ts'
 import type { KeptRecords } from './kept-records.ts'
 
-export interface QuotaQuery {
+interface QuotaQuery {
   /** Name of a quota; all when absent. */
   readonly quota?: string | undefined
   readonly limit: number

@@ -5,7 +5,7 @@ import { SECOND, type QueueTime } from '../../system/clock.ts'
 import type { WallView } from '../../system/wall-view.ts'
 import { count, timeOrNull, type Json } from '../members.ts'
 
-export const quotaUseShape = z
+const quotaUseShape = z
   .object({
     quota: z.string().describe('name of the `[quota.NAME]` table'),
     key: z.string().describe('whose mail it is'),

@@ -16,7 +16,7 @@ import {
 } from './retrying-clients.ts'
 import { CongestionClient, constantOne, FixedWindowClient, perConcurrency, PostfixClient } from './window-clients.ts'
 
-export interface ClientSettings {
+interface ClientSettings {
   readonly client: string
   readonly seed: number
   readonly requests: number

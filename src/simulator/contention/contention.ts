@@ -5,11 +5,11 @@
  */
 import { EventQueue } from './event-queue.ts'
 
-export const ARRIVAL_GAP = 1_000
+const ARRIVAL_GAP = 1_000
 export const SERVICE_TIME = 500_000
-export const REFUSAL_TIME = 50_000
+const REFUSAL_TIME = 50_000
 
-export interface ContentionSettings {
+interface ContentionSettings {
   readonly requests: number
   /** Number of connections that the server serves concurrently. */
   readonly maxBusy: number

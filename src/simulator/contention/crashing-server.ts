@@ -11,7 +11,7 @@ import { EventQueue } from './event-queue.ts'
 export const DISCIPLINES = ['fixed', 'aloha', 'ethernet'] as const
 export type Discipline = (typeof DISCIPLINES)[number]
 
-export interface CrashingServerSettings {
+interface CrashingServerSettings {
   readonly clients: number
   readonly discipline: Discipline
   readonly seed: number
@@ -19,7 +19,7 @@ export interface CrashingServerSettings {
   readonly duration?: number
 }
 
-export interface CrashingServerResult {
+interface CrashingServerResult {
   readonly jobs: number
   readonly crashes: number
   readonly attempts: number

@@ -7,7 +7,7 @@ import { mulberry32 } from '../../system/random.ts'
 import { EventQueue } from './event-queue.ts'
 import { type Feedback, PostfixWindow } from './window-clients.ts'
 
-export interface LimitedServerSettings {
+interface LimitedServerSettings {
   readonly feedback: Feedback
   /** True to round at the middle of a step, as Postfix's program does and SCHEDULER_README does not. */
   readonly halfStep: boolean
@@ -15,7 +15,7 @@ export interface LimitedServerSettings {
   readonly deliveries?: number
 }
 
-export interface LimitedServerResult {
+interface LimitedServerResult {
   /** Share of deliveries that were deferred. */
   readonly deferred: number
   /** Mean number of deliveries in flight. */

@@ -10,7 +10,7 @@ import { constantOne, type Feedback, perConcurrency, perRoot } from './window-cl
 
 export type ModelName = 'row' | 'crash' | 'limit'
 
-export interface ModelOptions {
+interface ModelOptions {
   /** Names of the model's clients; default all. */
   readonly client?: readonly string[]
   readonly seed: number

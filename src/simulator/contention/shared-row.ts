@@ -9,13 +9,13 @@ import { EventQueue } from './event-queue.ts'
 export const ROW_BACKOFFS = ['none', 'exponential', 'equal', 'decorrelated', 'full'] as const
 export type RowBackoff = (typeof ROW_BACKOFFS)[number]
 
-export interface SharedRowSettings {
+interface SharedRowSettings {
   readonly clients: number
   readonly backoff: RowBackoff
   readonly seed: number
 }
 
-export interface SharedRowResult {
+interface SharedRowResult {
   /** Number of writes, failed ones included. */
   readonly calls: number
   /** Milliseconds until the last client has succeeded. */

@@ -129,7 +129,7 @@ export const perConcurrency: Feedback = (window) => 1 / window
 export const perRoot: Feedback = (window) => 1 / Math.sqrt(window)
 export const constantOne: Feedback = () => 1
 
-export interface FeedbackSettings {
+interface FeedbackSettings {
   readonly feedback: Feedback
   readonly initial: number
   readonly limit: number

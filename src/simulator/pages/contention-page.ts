@@ -6,7 +6,7 @@ import { grouped } from '../../presentation/text.ts'
 import type { Plot } from '../../presentation/plots/plot.ts'
 import { thinned } from '../../presentation/plots/schedule-plots.ts'
 
-export interface ClientRun {
+interface ClientRun {
   readonly client: string
   readonly result: ContentionResult
 }

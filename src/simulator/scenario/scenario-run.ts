@@ -24,7 +24,7 @@ import type { Scenario, Stream } from './scenario-file.ts'
 import { ScenarioRecord, type ScenarioResult } from './scenario-record.ts'
 import { ScenarioShares } from './scenario-shares.ts'
 
-export interface RunOptions {
+interface RunOptions {
   readonly seed: number
   /** Called with the progress, from 0 to 1. */
   readonly onProgress?: (done: number) => void

@@ -72,7 +72,7 @@ const byKey = (a: SliceKey, b: SliceKey): number =>
   compare(a.quota, b.quota) || compare(a.key, b.key) || a.span - b.span || a.begin - b.begin
 
 /** One charge for each slice, in the order of the keys. */
-export function summedCharges(charges: readonly QuotaCharge[]): readonly QuotaCharge[] {
+function summedCharges(charges: readonly QuotaCharge[]): readonly QuotaCharge[] {
   const sums = new Map<string, QuotaCharge>()
   for (const one of charges) {
     const id = JSON.stringify([one.quota, one.key, one.span, one.begin])

@@ -53,7 +53,7 @@ export const recipientsAt = (place: PlaceOf, { first, last, size, newestFirst }:
       order by id${newestFirst ? ' desc' : ''} limit ${add(size)}`,
   )
 
-export interface RecipientsAt {
+interface RecipientsAt {
   readonly first: RecipientId
   readonly last: RecipientId
   readonly size: number

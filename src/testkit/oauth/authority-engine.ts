@@ -42,7 +42,7 @@ export interface Answered {
   readonly request?: AnsweredRequest | undefined
 }
 
-export interface EngineDeps {
+interface EngineDeps {
   readonly settings: AuthoritySettings
   readonly rules: AuthorityRules
   /** Names the failure of a request, before the rules are asked. */

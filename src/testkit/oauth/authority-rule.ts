@@ -61,7 +61,7 @@ export interface AuthorityRule {
 }
 
 /** Facts about a request, or about a connection without a request. */
-export interface AuthorityFacts {
+interface AuthorityFacts {
   readonly age: Duration
   readonly grant?: string | undefined
   readonly client?: string | undefined

@@ -12,7 +12,7 @@ const TOLERATED_SKEW = 5 * MINUTE
 /** Longest lifetime of an assertion, for a client and for a service account. */
 const LONGEST_LIFETIME = { client: 10 * MINUTE, account: 60 * MINUTE } as const
 
-export interface ClientCheckTerms {
+interface ClientCheckTerms {
   readonly tokenUrl: string
   readonly now: WallTime
 }

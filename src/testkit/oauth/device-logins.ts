@@ -19,7 +19,7 @@ interface Entry {
   user: string
 }
 
-export type Poll =
+type Poll =
   | { readonly kind: 'approved'; readonly login: DeviceLogin; readonly user: string }
   | { readonly kind: 'refused'; readonly cause: Cause }
 

@@ -19,7 +19,7 @@ export interface Grant {
 type IssuerSettings = Pick<AuthoritySettings, 'provider' | 'origin' | 'tenant'>
 
 /** A stable identifier in the form of a UUID, derived from a name. */
-export const identifierOf = (name: string): string =>
+const identifierOf = (name: string): string =>
   createHmac('sha256', 'identifier')
     .update(name)
     .digest('hex')

@@ -34,13 +34,13 @@ export interface SubmissionLogin {
   readonly app: string | null
 }
 
-export type LoginVerdict =
+type LoginVerdict =
   | { readonly kind: 'accepted'; readonly login: SubmissionLogin }
   /** `challenge` is the JSON that precedes the reply. */
   | { readonly kind: 'refused'; readonly reply: readonly string[]; readonly challenge: string | null }
 
 /** Reads the response of a mechanism (RFC 7628 §3.1). Null for one that is malformed. */
-export function readTokenResponse(mechanism: string, response: string): { readonly user: string; readonly token: string } | null {
+function readTokenResponse(mechanism: string, response: string): { readonly user: string; readonly token: string } | null {
   const [head = '', ...fields] = Buffer.from(response, 'base64').toString('utf8').split('\u0001')
   const user = (mechanism === 'XOAUTH2' ? /^user=(.*)$/ : /^n,a=([^,]*),$/).exec(head)?.[1]
   const token = fields.map((field) => /^auth=Bearer ([\w.~+/-]+=*)$/i.exec(field)?.[1]).find((text) => text !== undefined)
@@ -131,7 +131,7 @@ const words = (list: unknown): readonly string[] => (typeof list === 'string' ? 
 const isUser = (name: unknown, user: string): boolean => typeof name === 'string' && name.toLowerCase() === user
 
 /** Replies of a server that takes access tokens. */
-export interface GuardReplies {
+interface GuardReplies {
   /** Reply to a refused token. */
   readonly refused: readonly string[]
   /** Reply to a password. */

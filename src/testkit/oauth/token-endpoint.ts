@@ -29,7 +29,7 @@ interface Asked {
 
 type Outcome = JsonAnswer | Cause
 
-export type NewText = (kind: 'refresh' | 'device' | 'user') => string
+type NewText = (kind: 'refresh' | 'device' | 'user') => string
 
 export class TokenEndpoint {
   readonly tokens: IssuedTokens

@@ -39,7 +39,7 @@ const STAGES: Readonly<Record<string, SpokenStage>> = {
   QUIT: 'quit',
 }
 
-export interface TapDeps {
+interface TapDeps {
   readonly now: () => Duration
   readonly masks: Masks
   /** False for a session whose STARTTLS is removed. */

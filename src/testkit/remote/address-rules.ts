@@ -48,7 +48,7 @@ const TIMED: readonly (readonly [string, (time: string) => RuleText])[] = [
 const BEGINNINGS = ['first', 'nth', 'every', 'chance', 'until', 'from'] as const
 
 /** The word of an address that looks like a mistyped fault. */
-export interface MistypedFault {
+interface MistypedFault {
   readonly word: string
   /** The most similar word; null for a word that is none of a fault in its place, such as `greylist` without a time. */
   readonly meant: string | null

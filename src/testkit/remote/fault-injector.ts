@@ -37,7 +37,7 @@ const NEXT: Readonly<Partial<Record<SpokenStage, SpokenStage>>> = {
   'end-of-data': 'quit',
 }
 
-export interface FaultInjectorDeps {
+interface FaultInjectorDeps {
   readonly socket: Socket
   readonly reader: CommandReader
   readonly clock: Timers

@@ -25,7 +25,7 @@ export interface WebRequest {
 }
 
 /** Answers requests. Null lets a request wait without an answer; `close` ends its connection. */
-export type Respond = (request: WebRequest) => Promise<PolicyAnswer | 'close' | null>
+type Respond = (request: WebRequest) => Promise<PolicyAnswer | 'close' | null>
 
 export interface PolicyHost {
   readonly identity: HostIdentity

@@ -26,7 +26,7 @@ const HTTPS = 443
 /** Time after which a resolver reports a timeout (resolv.conf(5): timeout 5, attempts 2). */
 const RESOLVER_TIMEOUT: Duration = 10_000
 
-export interface RemoteNetworkDeps {
+interface RemoteNetworkDeps {
   readonly clock: MachineClock
   readonly random: Random
   readonly script?: Script | undefined

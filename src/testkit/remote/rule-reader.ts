@@ -14,7 +14,7 @@ export interface Mistake {
   readonly text: string
 }
 
-export type ReadRule = { readonly rule: Rule } | { readonly mistakes: readonly Mistake[] }
+type ReadRule = { readonly rule: Rule } | { readonly mistakes: readonly Mistake[] }
 
 const NAMES = Object.keys(KEYS) as KeyName[]
 const CONDITIONS = NAMES.filter((name) => usesOf(name).refusal !== undefined)

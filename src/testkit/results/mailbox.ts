@@ -48,7 +48,7 @@ export interface Notice extends ParsedNotice {
 }
 
 /** The world of a mailbox. @internal */
-export interface MailboxWorld {
+interface MailboxWorld {
   /** Keys of the `dkim` tables. */
   readonly keys: DkimKeys
   readonly startedAt: WallTime

@@ -3,7 +3,7 @@ import type { Attempt, Entry } from './recipient-log.ts'
 import type { Mailbox } from './mailbox.ts'
 import { timelineOf } from './timeline.ts'
 
-export interface RecipientRecord {
+interface RecipientRecord {
   readonly entries: readonly Entry[]
   readonly mailbox: Mailbox
   /** All addresses for which the relay has accepted mail, listed when it has accepted none for this address. */

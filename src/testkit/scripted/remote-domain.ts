@@ -15,7 +15,7 @@ import { CERTIFICATES, tlsaRecord, type HostCertificate } from '../remote/world-
 import { requireDomain, requireKnownOptions, requireObject, requireRecipient, requireReply } from '../options/argument-checks.ts'
 import { toDuration, toText, type Time } from '../options/time.ts'
 
-export interface RemoteDomainDeps {
+interface RemoteDomainDeps {
   readonly remote: Pick<RemoteNetwork, 'addRules' | 'removeRules' | 'setZone' | 'offerTls' | 'sign' | 'publishPolicy'>
   /** Milliseconds since the start of the world. */
   elapsed(): Duration

@@ -19,7 +19,7 @@ import type { Script } from '../remote/rule.ts'
 /** An event with its time, and the seconds since the start. */
 export type SinkEvent = RemoteEvent & { readonly time: string; readonly after: number }
 
-export interface SinkDeps {
+interface SinkDeps {
   readonly net: Net
   readonly clock: MachineClock
   readonly random: Random

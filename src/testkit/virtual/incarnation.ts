@@ -12,7 +12,7 @@ import type { QueueStore } from '../../store/queue-store.ts'
 import { intercepted } from '../../store/methods.ts'
 import { Events, type Listen } from '../../telemetry/events.ts'
 
-export interface IncarnationDeps {
+interface IncarnationDeps {
   readonly clock: MachineClock
   readonly net: Net
   readonly store: QueueStore

@@ -14,7 +14,7 @@ type Zone = ReturnType<Clock['zone']>
 
 const UTC: Zone = { offset: 0, name: 'UTC' }
 
-export interface VirtualClockOptions {
+interface VirtualClockOptions {
   readonly startsAt?: WallTime | undefined
   /** The local zone by instant; UTC by default. */
   readonly zone?: ((at: WallTime) => Zone) | undefined

@@ -12,7 +12,7 @@ export function assertFree(path: string, mayReplace: boolean): void {
   if (!mayReplace && existsSync(path)) throw refused(path)
 }
 
-export interface SessionFile {
+interface SessionFile {
   readonly path: string
   readonly mayReplace: boolean
   /** Process that writes the file. */

@@ -11,7 +11,7 @@ export const CLASS_SETTINGS = [
   'delay_warning_time',
 ] as const
 
-export interface ClassSettings {
+interface ClassSettings {
   readonly maximal_queue_lifetime?: Duration
   readonly maximal_delivery_attempts?: number
   readonly minimal_backoff_time?: Duration

@@ -5,7 +5,7 @@ import { tables, valuesOf, type TableSource } from '../lookup-tables.ts'
 import { option } from '../option.ts'
 import * as is from '../values.ts'
 
-export const MOST_SHARE_WEIGHT = 1_000
+const MOST_SHARE_WEIGHT = 1_000
 
 /** Parts of a share key, in the order in which a message is asked for them. */
 export const shareParts = is.kind<readonly SharePart[]>(`one or more of ${SHARE_PARTS.join(', ')}, or header:NAME`, (given) => {

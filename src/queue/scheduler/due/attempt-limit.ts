@@ -2,7 +2,7 @@
 import type { Settings } from '../../../config/destination-settings.ts'
 import type { Message } from '../../../mail/message.ts'
 
-export interface AttemptLimit {
+interface AttemptLimit {
   /** Steps of the retry schedule; see Progress. */
   readonly steps: number
   /** The limit as its parameter: `maximal_delivery_attempts = 3`. */

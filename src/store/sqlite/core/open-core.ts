@@ -146,7 +146,7 @@ export function runSynced(opened: Pick<OpenedCore, 'log' | 'batches'>, calls: re
 }
 
 /** Syncs the log of a queue. Throws StoreFailed, after which each call of the queue fails. */
-export function syncLog({ log, batches }: Pick<OpenedCore, 'log' | 'batches'>): void {
+function syncLog({ log, batches }: Pick<OpenedCore, 'log' | 'batches'>): void {
   try {
     log?.sync()
   } catch (cause) {
