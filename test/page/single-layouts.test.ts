@@ -3,13 +3,16 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { configFrom } from '../../src/config/load.ts'
 import { FILES_FOLDER } from '../../src/page/static-files.ts'
-import { MINUTE } from '../../src/system/clock.ts'
+import { HOUR, MINUTE } from '../../src/system/clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { launchBrowser, noBrowser } from '../support/browser.ts'
 import { layoutFaults } from '../support/layout-faults.ts'
 import { PageScreens } from '../support/page-screens.ts'
 
 const PROVIDER = 'mailboxes-of-many-consumer-domains'
+/** Longer than a day, so that times have their date. */
+const YESTERDAY = 26 * HOUR
+
 const TABLES = {
   provider: { [PROVIDER]: { mx: ['.provider.example'] } },
   schedule: {
@@ -81,5 +84,16 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     expect(await page.getByText(`Resume ${PROVIDER}…`).count()).toBe(1)
     expect(await layoutFaults(page)).toEqual([])
     await page.close()
+  })
+
+  test('the causes of mail that waits since yesterday fit, on a phone and from 720 pixels on', async () => {
+    await world.queue.advance(YESTERDAY)
+    const [one] = (await world.api.get('/destinations')).json.destinations
+    for (const width of [320, 719, 720])
+      for (const path of [`destinations/${one?.destination ?? ''}`, 'causes', 'trends']) {
+        const page = await shown(path, width)
+        expect(await layoutFaults(page), `${path} at ${width}`).toEqual([])
+        await page.close()
+      }
   })
 })

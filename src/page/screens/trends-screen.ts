@@ -15,7 +15,7 @@ import { clockTime, count } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { backlogChart, deferredChart, delayChart, firstMailOf, flowChartOf, NAMES_DRAWN, oldestChart } from './series-plots.ts'
 import { changesOf, type Change } from './trend-changes.ts'
-import { destinationPart } from '../markup/long-words.ts'
+import { breakable, destinationPart } from '../markup/long-words.ts'
 
 export const TREND_RANGES = ['7d', '1h', '6h', '24h', '30d', '400d'] as const
 const RANGES_IN_ORDER = ['1h', '6h', '24h', '7d', '30d', '400d'] as const
@@ -124,7 +124,7 @@ const changeColumns = (view: View): readonly Column<Change>[] => [
 
 const markColumns = (view: View): readonly Column<SeriesJson['marks'][number]>[] => [
   { heading: 'Time', isTitle: true, cell: ({ time }) => clockTime(view, time) },
-  { heading: 'Change', cell: markText },
+  { heading: 'Change', cell: (one) => breakable(markText(one)) },
   { heading: 'Node', cell: ({ node }) => node },
 ]
 

@@ -60,7 +60,7 @@ const flowColumns = <Row extends Flow>(): readonly Column<Row>[] => [
     heading: 'Delivered',
     kind: 'number',
     cell: ({ delivered, delivered_share: share }) =>
-      html`${count(delivered)}${share === null ? null : html` <span class="faint">${shareText(share)}</span>`}`,
+      html`${count(delivered)}${share === null ? null : html` <span class="faint">(${shareText(share)})</span>`}`,
   },
   { heading: 'Deferrals', kind: 'number', cell: ({ deferred }) => count(deferred) },
   { heading: 'Returned', kind: 'number', cell: ({ bounced, expired }) => count(bounced + expired) },

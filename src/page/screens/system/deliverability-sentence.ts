@@ -1,4 +1,5 @@
 /** Sentences about checks of domains. Pure. */
+import { asSentence } from '../../../presentation/text.ts'
 import type { DomainCheckSummaryJson, DomainReportJson } from '../../../resources/domains/domain-check-json.ts'
 
 type Finding = DomainReportJson['findings'][number]
@@ -31,7 +32,7 @@ export function findingsSentence(findings: readonly Finding[]): string {
     const names = [...worst].filter(([, one]) => one === verdict).map(([what]) => what)
     return names.length === 0 ? [] : [STATEMENTS[verdict](names)]
   })
-  return `${parts.join('; ')}.`
+  return asSentence(`${parts.join('; ')}.`)
 }
 
 /** State of a check: of its report, of the order without one, or that there is none. */
