@@ -112,9 +112,9 @@ function metrics(): Surface {
 /** Exit codes of commands by meaning, and of errors that end a command, by their class. */
 function exitCodeTable(): Surface {
   const classes = globSync('src/**/*.ts', { cwd: ROOT }).flatMap((file) =>
-    [...readFileSync(join(ROOT, file), 'utf8').matchAll(/^export class (\w+) extends (?:(?!^\})[^])*?^  readonly exitCode = (\d+)/gm)].map(
-      ([, name = '', code = '']) => [name, code] as const,
-    ),
+    [
+      ...readFileSync(join(ROOT, file), 'utf8').matchAll(/^(?:export )?class (\w+) extends (?:(?!^\})[^])*?^  readonly exitCode = (\d+)/gm),
+    ].map(([, name = '', code = '']) => [name, code] as const),
   )
   return Object.fromEntries([
     ...Object.entries(EX).map(([name, code]) => [String(code), name]),
