@@ -92,7 +92,9 @@ describe.skipIf(reason !== null)(
         await until('refused', 30_000, async () => (await replyToMail(first.port)).startsWith('421 4.3.2 '))
         first.load.port = second.port
         expect(await cluster.says('node', 'list')).toMatch(/n1 +draining/)
-        await cluster.says('node', 'drain', 'n1', '--wait')
+        // Without a name it is the node of the machine.
+        const drain = await cluster.run(['node', 'drain', '--wait'], { node_name: 'n1' }).ended
+        expect(drain).toMatchObject({ code: 0, out: 'n1 has no mail any more\n' })
         await cluster.shared('n2')
         await cluster.says('node', 'undrain', 'n1')
         await until('accepted', 30_000, async () => (await replyToMail(first.port)).startsWith('250 '))
