@@ -440,23 +440,21 @@ const seriesWith = (values: SeriesJson['series'][number]['values'], name: string
 test('a trend: how the backlog changed, and what happened to mail', () => {
   const flow = seriesWith({ delivered: [null, 12_000], deferred: [5_000, 300], bounced: [0, 20] })
   const flowText = 'Delivered: 12,000; deferred: 5,300; bounced: 20.'
-  const sentence = (values: SeriesJson['series'][number]['values'], since: number | null = null): string =>
-    trendSentence({ flow, backlog: { ...seriesWith(values), known_since: since } })
+  const sentence = (values: SeriesJson['series'][number]['values'], intervals = 2): string =>
+    trendSentence({ flow, backlog: { ...seriesWith(values), to: 60 * intervals, as_of: 60 * intervals } })
   expect(sentence({ incoming: [null, null], active: [], deferred: [null, null], hold: [null, null] })).toBe(flowText)
   expect(sentence({ deferred: [120, 3_000], hold: [0, 400] })).toBe(
     `The backlog grew from 120 to 3,000 recipients; 400 more are on hold. ${flowText}`,
   )
-  expect(sentence({ deferred: [null, 120, 3_000], hold: [null, 0, 400] }, 60)).toBe(
-    `The backlog, known for the last 1m, grew from 120 to 3,000 recipients; 400 more are on hold. ${flowText}`,
+  expect(sentence({ deferred: [null, 120, 3_000], hold: [null, 0, 400] }, 3)).toBe(
+    `In the last 1m, the backlog grew from 120 to 3,000 recipients; 400 more are on hold. ${flowText}`,
   )
-  // The first interval may have begun long before the first count.
-  const hours = { ...seriesWith({ deferred: [null, 120, 3_000] }), to: 10_800, step: 3_600, known_since: 7_000, as_of: 7_840 }
-  expect(trendSentence({ flow, backlog: hours })).toBe(
-    `The backlog, known for the last 14m, grew from 120 to 3,000 recipients. ${flowText}`,
-  )
+  // The count of an interval is the last one made in it, whenever the first one was.
+  const hours = { ...seriesWith({ deferred: [null, 120, 3_000] }), to: 10_800, step: 3_600, known_since: 4_000, as_of: 7_840 }
+  expect(trendSentence({ flow, backlog: hours })).toBe(`In the last 10m 40s, the backlog grew from 120 to 3,000 recipients. ${flowText}`)
   // One count is no trend.
   expect(sentence({ deferred: [null, 6_825], hold: [null, 1] })).toBe(`6,825 recipients wait; 1 more is on hold. ${flowText}`)
-  expect(sentence({ deferred: [3_000, null, 120] })).toBe(`The backlog fell from 3,000 to 120 recipients. ${flowText}`)
+  expect(sentence({ deferred: [3_000, null, 120] }, 3)).toBe(`The backlog fell from 3,000 to 120 recipients. ${flowText}`)
   expect(sentence({ deferred: [1, 1] })).toBe(`The backlog is about as it was: 1 recipient. ${flowText}`)
   expect(sentence({ deferred: [100, 109] })).toBe(`The backlog is about as it was: 109 recipients. ${flowText}`)
 })

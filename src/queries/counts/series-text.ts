@@ -18,6 +18,12 @@ export function waitingIn({ series }: SeriesJson): SeriesValues {
 /** A difference below a tenth of the former number, or below this number of recipients, is no trend. */
 const LEAST_CHANGE = 10
 
+/** Seconds from the end of the first interval that has a count, which is the last one made in it, to the end of the series. */
+function sinceFirstCount({ from, to, step, as_of: now }: SeriesJson, values: SeriesValues): number {
+  const first = values.findIndex((value) => value !== null)
+  return Math.min(to, now) - (from + (first + 1) * step)
+}
+
 /** `The backlog grew from 120 to 3,000 recipients; 400 more are on hold. Delivered: 12,000; deferred: 5,300; bounced: 20.` */
 export function trendSentence({ flow, backlog }: { readonly flow: SeriesJson; readonly backlog: SeriesJson }): string {
   const values = waitingIn(backlog)
@@ -30,9 +36,7 @@ export function trendSentence({ flow, backlog }: { readonly flow: SeriesJson; re
   const heldText = held === 0 ? '' : `; ${grouped(held)} more ${held === 1 ? 'is' : 'are'} on hold`
   if (known.length === 1) return `${plural(last, 'recipient')} ${last === 1 ? 'waits' : 'wait'}${heldText}. ${flowText}`
   const isChanged = Math.abs(last - first) >= Math.max(LEAST_CHANGE, first / 10)
-  const since = values[0] === null ? backlog.known_since : null
-  const what =
-    since === null ? 'The backlog' : `The backlog, known for the last ${span((Math.min(backlog.to, backlog.as_of) - since) * SECOND)},`
+  const what = values[0] === null ? `In the last ${span(sinceFirstCount(backlog, values) * SECOND)}, the backlog` : 'The backlog'
   const change = isChanged
     ? `${what} ${last > first ? 'grew' : 'fell'} from ${grouped(first)} to ${plural(last, 'recipient')}${heldText}.`
     : `${what} is about as it was: ${plural(last, 'recipient')}${heldText}.`
