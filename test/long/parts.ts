@@ -97,6 +97,8 @@ export const SUBJECTS = {
   'classes/daemon-one': whole(6),
   'classes/daemon-many': whole(6),
   'classes/daemon-killed': whole(6),
+  'classes/daemon-outage': whole(6),
+  'classes/daemon-slow': whole(6),
   'classes/daemon-postgres': whole(12),
   'silent-threads': whole(2),
   'simulated-nodes/sparse': ranges('seeds', 2_000, { each: 1_000, minutes: 9 }),

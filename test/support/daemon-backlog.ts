@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { openPostgresStore } from '../../src/store/postgres/open-store.ts'
 import type { QueueStore } from '../../src/store/queue-store.ts'
 import { openStore } from '../../src/store/sqlite/open-store.ts'
-import { SECOND, type Duration } from '../../src/system/clock.ts'
+import { MINUTE, SECOND, type Duration } from '../../src/system/clock.ts'
 import { fillBacklog } from './backlog.ts'
 import { until } from './node-cluster.ts'
 import { PROVIDER_ADDRESS, startProviderZone } from './nodes/provider-zone.ts'
@@ -22,7 +22,8 @@ import { DaemonFolder, type StartedProcess } from './started-daemon.ts'
 /** Duration of a delivery, and window of a destination, as in submission with a model (bulk-backlog). */
 const DELIVERY: Duration = SECOND / 2
 const WINDOW = 20
-const SHARES = 5
+/** Weights of the shares of bulk mail, each of which has a third of it. */
+export const WEIGHTS: readonly number[] = [3, 1, 1]
 
 export interface DaemonBacklog {
   readonly bulk: number
@@ -30,9 +31,11 @@ export interface DaemonBacklog {
   readonly destinations: number
   /** Number of fast messages, two per second. */
   readonly fast: number
-  /** Whether the daemon is killed and started again before the fast mail comes. */
-  readonly killed: boolean
+  /** Event before the fast mail comes: SIGKILL and a new start, or an outage of the host, after which all bulk mail is due together. */
+  readonly after: 'nothing' | 'kill' | 'outage'
   readonly engine: 'sqlite' | 'postgres'
+  /** Duration of a delivery of bulk mail; that of fast mail without it. */
+  readonly bulkTakes?: Duration
 }
 
 export interface DaemonFigures {
@@ -41,13 +44,14 @@ export interface DaemonFigures {
   readonly p99: Duration
   /** Bulk messages whose deliveries began per second meanwhile. */
   readonly bulkPerSecond: number
-  /** Starts of the shares of bulk mail meanwhile, by the number of the share. */
-  readonly shares: readonly number[]
+  /** Starts of the shares of bulk mail in each full minute meanwhile, by the number of the share. */
+  readonly minutes: readonly (readonly number[])[]
 }
 
 const CONFIG = `
 fair_share = "yes"
 share_key = "sender_domain"
+share_weight_maps = { ${WEIGHTS.map((weight, n) => `"bulk${n}.example" = "${weight}"`).join(', ')} }
 sender_class_maps = { "@fast0.example" = "fast", "@fast1.example" = "fast" }
 default_class = "bulk"
 
@@ -59,11 +63,13 @@ reserve = "5%"
 weight = 1
 `
 
-export async function besideBacklogOfDaemon({ bulk, destinations, fast, killed, engine }: DaemonBacklog): Promise<DaemonFigures> {
+export async function besideBacklogOfDaemon(given: DaemonBacklog): Promise<DaemonFigures> {
+  const { bulk, destinations, fast, after, engine, bulkTakes = DELIVERY } = given
   const [folder, far, load, zone] = [new DaemonFolder(), new RemoteLedger(), new SmtpLoad(), await startProviderZone()]
   const destinationOf = (n: number): string => `d${n % destinations}.customer.example`
   const server = engine === 'postgres' ? await startPostgres() : null
-  far.delay = DELIVERY
+  far.delayOf = ([first = '']) => (isBulk(first) ? bulkTakes : DELIVERY)
+  if (after === 'outage') far.refusal = '421 4.3.2 the host is down'
   try {
     const { store, close } = await emptyQueue(join(folder.path, 'queue'), server)
     await fill(store, { bulk, destinationOf })
@@ -71,6 +77,7 @@ export async function besideBacklogOfDaemon({ bulk, destinations, fast, killed, 
     writeFileSync(join(folder.path, 'deferd.toml'), CONFIG)
     const port = await portBelowEphemeral()
     const settings = {
+      ...(after === 'outage' ? { minimal_backoff_time: '10s', maximal_backoff_time: '10s' } : {}),
       smtpd_listen: `127.0.0.1:${port}`,
       relayhost: '',
       dns_servers: zone.address,
@@ -85,12 +92,14 @@ export async function besideBacklogOfDaemon({ bulk, destinations, fast, killed, 
     const start = async (): Promise<StartedProcess> => {
       const daemon = folder.run(['start', '--config', join(folder.path, 'deferd.toml')], settings)
       await daemon.prints('queue directory')
+      if (after === 'outage') await until('dead', 60_000, () => far.connections.length >= WINDOW)
+      far.refusal = null
       const before = far.begun.length
-      await until('delivering', 60_000, () => far.begun.length >= before + 2 * WINDOW)
+      await until('delivering', 120_000, () => far.begun.length >= before + 2 * WINDOW)
       return daemon
     }
     const daemon = await start()
-    if (killed) {
+    if (after === 'kill') {
       daemon.child.kill('SIGKILL')
       await daemon.ended
       await start()
@@ -128,13 +137,15 @@ async function fill(
     messages: bulk,
     now: Date.now(),
     destinationOf,
-    recipientOf: (n) => `bulk${n % SHARES}-${n}@${destinationOf(n)}`,
-    shareOf: (n) => `bulk${n % SHARES}.example`,
+    recipientOf: (n) => `bulk${n % WEIGHTS.length}-${n}@${destinationOf(n)}`,
+    shareOf: (n) => `bulk${n % WEIGHTS.length}.example`,
     dueIn: () => 0,
     bytes: 100,
     ofClass,
   })
 }
+
+const isBulk = (address: string): boolean => address.startsWith('bulk')
 
 interface Running {
   readonly far: RemoteLedger
@@ -154,16 +165,19 @@ async function figures({ far, load, destinationOf, fast }: Running): Promise<Dae
   })
   await until('submitted', fast * SECOND + 120_000, () => load.acknowledged.size >= fast)
   const lasted = Date.now() - begunAt
-  const meanwhile = far.begun.slice(from).flatMap(({ to }) => to.filter((address) => address.startsWith('bulk')))
+  const meanwhile = far.begun.slice(from).flatMap(({ at, to }) => to.filter(isBulk).map((address) => ({ at, address })))
   const started = (number: number): number =>
     far.begun.find(({ to }) => to.some((address) => address.startsWith(`fast-${number}@`)))?.at ?? Infinity
   await until('begun', 60_000, () => [...load.acknowledged.keys()].every((number) => started(number) < Infinity))
   const waits = [...load.acknowledgedAt].map(([number, at]) => Math.max(0, started(number) - at)).toSorted((a, b) => a - b)
   const at = (part: number): Duration => waits[Math.floor(waits.length * part)] ?? Infinity
+  const minutes = Map.groupBy(meanwhile, (one) => Math.floor((one.at - begunAt) / MINUTE))
   return {
     p50: at(0.5),
     p99: at(0.99),
     bulkPerSecond: (meanwhile.length * SECOND) / lasted,
-    shares: Array.from({ length: SHARES }, (_, n) => meanwhile.filter((address) => address.startsWith(`bulk${n}-`)).length),
+    minutes: Array.from({ length: Math.floor(lasted / MINUTE) }, (_, minute) =>
+      WEIGHTS.map((_weight, n) => (minutes.get(minute) ?? []).filter(({ address }) => address.startsWith(`bulk${n}-`)).length),
+    ),
   }
 }

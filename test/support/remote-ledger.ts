@@ -33,6 +33,8 @@ export class RemoteLedger {
   readonly #noticeIds = new Set<string>()
   /** Delay of the reply to the final dot, in ms. */
   delay = 0
+  /** Delay of the reply to the final dot of a message to some recipients, in ms. */
+  delayOf: (recipients: readonly string[]) => number = () => this.delay
   /** The reply to the final dot waits for this too. */
   gate: Promise<void> = Promise.resolve()
   /** Number of messages that are being received, and the most at once. */
@@ -113,7 +115,7 @@ export class RemoteLedger {
             this.#note(piece, recipients)
             say('250 2.0.0 Ok: queued as FAR')
           }
-          setTimeout(() => void this.gate.then(take), this.delay)
+          setTimeout(() => void this.gate.then(take), this.delayOf(recipients))
         } else {
           const reply = /^data/i.test(piece) && accepted.length === 0 ? '554 5.5.1 no valid recipients' : this.#answer(piece)
           if (/^rcpt/i.test(piece) && reply.startsWith('250')) accepted.push(addressIn(piece))
