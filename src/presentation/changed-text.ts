@@ -1,6 +1,6 @@
 /** The number of things that an action of the audit log has changed, with its unit. */
 import { ERASE, OPERATIONS, RESEND } from '../queue/operation-request.ts'
-import type { AuditEntryJson } from '../resources/operation-json.ts'
+import type { AuditEntry } from '../store/records/audit-log.ts'
 import { plural } from './text.ts'
 
 type Unit = readonly [one: string, several?: string]
@@ -29,7 +29,7 @@ const UNITS: Readonly<Record<string, Unit>> = {
 const isOf = (words: string, kind: string): boolean => words.startsWith(`${kind} `)
 
 /** `4 messages`, `1 destination`; `nothing` for an action that only reads, or a rule, which changes no record. */
-export function changedText({ action, arguments: words, changed }: Pick<AuditEntryJson, 'action' | 'arguments' | 'changed'>): string {
+export function changedText({ action, arguments: words, changed }: Pick<AuditEntry, 'action' | 'arguments' | 'changed'>): string {
   const [first = ''] = action.split(/[ -]/, 1)
   const unit = UNITS[action] ?? UNITS[first] ?? ['change']
   if (changed === 0 && unit !== MESSAGE) return 'nothing'
