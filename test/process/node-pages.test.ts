@@ -62,7 +62,7 @@ async function carryOut({ page }: PageNode, operation: string, filter: Readonly<
   return page.press(plan, /<h1>(.*?)\?<\/h1>/.exec(plan.markup)?.[1] ?? '')
 }
 
-/** Waits until the screen of an operation shows its result. */
+/** Waits until the screen of an operation shows its result, or how far it is. A request waits for its end 2 s at most. */
 const ended = ({ page }: PageNode, { place }: PageScreen, result: string): Promise<void> =>
   until(result, 30_000, async () => textOf(await page.open(place)).includes(result))
 
@@ -85,10 +85,10 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
         node.load.start(1, (number) => `user@d${number % DESTINATIONS}.example`)
       }
       const sent = () => first.node.load.acknowledged.size + second.node.load.acknowledged.size
-      await until('queued', 30_000, () => sent() >= MESSAGES)
+      await until('queued', 60_000, () => sent() >= MESSAGES)
       await Promise.all([first, second].map(({ node }) => node.load.close()))
       const all = sent()
-      await until('deferred', 30_000, async () => (await one(DEFERRED)) === all)
+      await until('deferred', 60_000, async () => (await one(DEFERRED)) === all)
 
       // Both pages list all mail, although each node numbers its own.
       const ids = await listed(first)
@@ -112,20 +112,20 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
       const held = await carryOut(first, 'hold')
       await ended(first, held, `${all} messages were put on hold`)
       await counted(second, `${all} messages: queue hold`)
-      expect(textOf(await second.page.press(await second.page.open(held.place), 'Undo'))).toContain(`${all} messages were released`)
+      await ended(second, await second.page.press(await second.page.open(held.place), 'Undo'), `${all} messages were released`)
       await counted(first, '0 messages: queue hold')
 
       // An operation of one node, which waits for a row that another session has locked, is cancelled at the other node.
       const session = await cluster.server.session()
-      await session.query('begin')
-      await session.query('select 1 from message where id = (select id from message order by id offset 100 limit 1) for update')
-      const running = await carryOut(first, 'delete')
-      expect(textOf(running)).toContain('64 messages were moved to the trash so far.')
-      const cancelled = await second.page.press(await second.page.open(running.place), 'Cancel')
-      await session.end()
-      for (const { page } of [first, second])
-        expect(textOf(await page.open(cancelled.place))).toContain('Cancelled. 64 messages were moved to the trash before that.')
-      expect(textOf(await second.page.press(cancelled, 'Undo'))).toContain('64 messages were restored.')
+      const cancelled = await (async () => {
+        await session.query('begin')
+        await session.query('select 1 from message where id = (select id from message order by id offset 100 limit 1) for update')
+        const running = await carryOut(first, 'delete')
+        await ended(first, running, '64 messages were moved to the trash so far.')
+        return second.page.press(await second.page.open(running.place), 'Cancel')
+      })().finally(() => session.end())
+      for (const node of [first, second]) await ended(node, cancelled, 'Cancelled. 64 messages were moved to the trash before that.')
+      await ended(second, await second.page.press(await second.page.open(cancelled.place), 'Undo'), '64 messages were restored.')
       expect(await listed(second)).toEqual(ids)
 
       // Requeued mail gets new ids, and is requeued once.
