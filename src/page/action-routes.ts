@@ -36,7 +36,7 @@ import { suspensionPanel, type SuspensionVerb } from './screens/suspension-panel
 import { bodyOf, conditionsOf, describedFilter, filterTextOf, FILTER_PARAMETERS, optionsOf } from './screens/filter-text.ts'
 import { classQuestion, nothingSelected, operationScreen, planScreen, timeQuestion, TYPED_FROM } from './screens/operation-screens.ts'
 import type { CauseJson } from '../resources/cause-json.ts'
-import { texts } from './screen-parameters.ts'
+import { SEVERAL_TEXTS, texts } from './screen-parameters.ts'
 import {
   FORM_LIMIT,
   orUndefined,
@@ -62,8 +62,12 @@ export const placeOf = (back: string | null): string =>
     ? back
     : 'messages'
 
-/** Parameters of the screen of an operation: those that select, several ids among them, and those of the operation. */
-const PLAN = { ...FILTER_PARAMETERS, ...texts('operation', 'id', 'scope', 'back', 'problem', 'not_before', 'to_class') }
+/** Parameters of the screen of an operation: those that select, and those of the operation. */
+const PLAN = {
+  ...FILTER_PARAMETERS,
+  ...texts('operation', 'scope', 'back', 'problem', 'not_before', 'to_class'),
+  id: SEVERAL_TEXTS,
+} as const
 
 type PlanRequest = ShownRequest<typeof PLAN>
 

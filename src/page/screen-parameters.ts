@@ -8,10 +8,13 @@ import { shown } from '../system/shown-value.ts'
 /** A value of any text, which the screen checks itself. */
 export const TEXT = 'text'
 
-/** The parameters of a screen by their names, each with the values that it can have. */
-export type ScreenParameters = Readonly<Record<string, typeof TEXT | readonly string[]>>
+/** The same of a parameter that may be given several times. */
+export const SEVERAL_TEXTS = 'texts'
 
-/** The values of a query without blanks around them; empty for an absent parameter. */
+/** The parameters of a screen by their names, each with the values that it can have. */
+export type ScreenParameters = Readonly<Record<string, typeof TEXT | typeof SEVERAL_TEXTS | readonly string[]>>
+
+/** The values of a query without blanks around them, of several the first; empty for an absent parameter. */
 export type AskedParameters<Declared extends ScreenParameters> = {
   readonly [Name in keyof Declared]: Declared[Name] extends readonly (infer Value extends string)[] ? Value | '' : string
 }
@@ -40,16 +43,22 @@ type Checked<Declared extends ScreenParameters> =
   /** `parameter` is the name of the one to leave out. */
   | { readonly kind: 'refused'; readonly parameter: string; readonly problem: string }
 
-/** The declared parameters of a query. Of one that is given several times, the first value counts. */
+/** Null for a valid value of a declared parameter; otherwise a sentence. */
+function problemOf(declared: ScreenParameters, name: string, given: readonly string[]): string | null {
+  const values = Object.hasOwn(declared, name) ? declared[name] : undefined
+  if (values === undefined) return unknownName(name, Object.keys(declared))
+  if (values === SEVERAL_TEXTS) return null
+  if (given.length > 1) return `Parameter ${name}: expected one value, got ${given.length}.`
+  const value = given[0]?.trim() ?? ''
+  return values === TEXT || value === '' || values.includes(value) ? null : unknownValue(name, value, values)
+}
+
+/** The declared parameters of a query. */
 export function checkedQuery<Declared extends ScreenParameters>(query: URLSearchParams, declared: Declared): Checked<Declared> {
-  const known = Object.keys(declared)
-  for (const [name, given] of query) {
-    const values = Object.hasOwn(declared, name) ? declared[name] : undefined
-    const value = given.trim()
-    if (values === undefined) return { kind: 'refused', parameter: name, problem: unknownName(name, known) }
-    if (values !== TEXT && value !== '' && !values.includes(value))
-      return { kind: 'refused', parameter: name, problem: unknownValue(name, value, values) }
+  for (const name of new Set(query.keys())) {
+    const problem = problemOf(declared, name, query.getAll(name))
+    if (problem !== null) return { kind: 'refused', parameter: name, problem }
   }
-  const asked = Object.fromEntries(known.map((name) => [name, query.get(name)?.trim() ?? '']))
+  const asked = Object.fromEntries(Object.keys(declared).map((name) => [name, query.get(name)?.trim() ?? '']))
   return { kind: 'valid', asked: asked as AskedParameters<Declared> }
 }

@@ -57,6 +57,8 @@ test('a refused screen names its parameters and the values of one, and leads to 
     'events?type=colour.*',
   ])
     expect([path, (await shown(path))?.status]).toEqual([path, 422])
+  const twice = await shown('history?sender=ann&sender=bob')
+  expect([twice?.status, twice?.markup]).toEqual([422, expect.stringContaining('Parameter sender: expected one value, got 2.')])
   const hostile = await shown(`audit?${encodeURIComponent('"><script>pwned()</script>')}=1`)
   expect(hostile?.markup).not.toContain('<script>pwned')
 })
