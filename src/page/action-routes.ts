@@ -36,7 +36,7 @@ import { suspensionPanel, type SuspensionVerb } from './screens/suspension-panel
 import { bodyOf, conditionsOf, describedFilter, filterTextOf, FILTER_PARAMETERS, optionsOf } from './screens/filter-text.ts'
 import { classQuestion, nothingSelected, operationScreen, planScreen, timeQuestion, TYPED_FROM } from './screens/operation-screens.ts'
 import type { CauseJson } from '../resources/cause-json.ts'
-import { SEVERAL_TEXTS, texts } from './screen-parameters.ts'
+import { SEVERAL_TEXTS, texts } from './markup/screen-parameters.ts'
 import {
   FORM_LIMIT,
   orUndefined,

@@ -8,7 +8,7 @@ import { deliverability } from '../queries/domains/deliverability.ts'
 import { domainQuestion, keptCheck, keptChecks, orderCheck } from '../queries/domains/kept-checks.ts'
 import { queryText } from './markup/links.ts'
 import { FORM_LIMIT, requesterOf, screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
-import { texts } from './screen-parameters.ts'
+import { texts } from './markup/screen-parameters.ts'
 import { deliverabilityScreen } from './screens/system/deliverability-screen.ts'
 import { checkQuestion, domainReportScreen } from './screens/system/domain-report-screen.ts'
 

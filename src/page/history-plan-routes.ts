@@ -11,7 +11,7 @@ import { placeOf } from './action-routes.ts'
 import { queryText } from './markup/links.ts'
 import type { View } from './markup/view.ts'
 import { FORM_LIMIT, requesterOf, screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
-import { texts } from './screen-parameters.ts'
+import { texts } from './markup/screen-parameters.ts'
 import { historyPlanScreen, type HistoryFields, type PlanParts } from './screens/history/plan-screen.ts'
 
 interface Client {

@@ -8,7 +8,7 @@ import { historyConditions } from '../queries/operations/resend.ts'
 import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
 import type { View } from './markup/view.ts'
 import { given, orUndefined, problemOf, screenAnswer, screenRoute, type PageDeps, type ShownRequest } from './page-view.ts'
-import { TEXT, textsOf } from './screen-parameters.ts'
+import { TEXT, textsOf } from './markup/screen-parameters.ts'
 import { historyScreen } from './screens/history-screen.ts'
 
 const ROWS_PER_PAGE = 50

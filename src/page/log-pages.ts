@@ -7,7 +7,7 @@ import { logPage } from '../queries/log-page.ts'
 import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
 import type { View } from './markup/view.ts'
 import { given, orUndefined, problemOf, screenAnswer, screenRoute, type PageDeps, type ShownRequest } from './page-view.ts'
-import { texts, textsOf } from './screen-parameters.ts'
+import { texts, textsOf } from './markup/screen-parameters.ts'
 import { logScreen, NO_LINES } from './screens/system/log-screen.ts'
 
 const LINES_PER_PAGE = 50

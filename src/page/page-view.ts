@@ -16,7 +16,7 @@ import type { Html } from '../presentation/html.ts'
 import { document, type Screen } from './markup/frame.ts'
 import { hereOf, rootOf, type View, type VirtualTime } from './markup/view.ts'
 import { refusedQueryScreen } from './screens/failure-screen.ts'
-import { checkedQuery, type AskedParameters, type ScreenParameters } from './screen-parameters.ts'
+import { checkedQuery, type AskedParameters, type ScreenParameters } from './markup/screen-parameters.ts'
 import { chosenZone, zoneClock } from './shown-zone.ts'
 import { FILES_FOLDER } from './static-files.ts'
 

@@ -6,7 +6,7 @@ import { formBody, shaped } from '../http/request-body.ts'
 import { route, type Route } from '../http/route-table.ts'
 import { quotaUses } from '../queries/records/quota-uses.ts'
 import { FORM_LIMIT, requesterOf, screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
-import { textsOf } from './screen-parameters.ts'
+import { textsOf } from './markup/screen-parameters.ts'
 import { quotaResetScreen, quotasScreen } from './screens/system/quotas-screen.ts'
 
 const ROWS = 100

@@ -33,7 +33,7 @@ import { MESSAGE_ORDERS, messagesScreen } from './screens/messages-screen.ts'
 import { nowScreen } from './screens/now-screen.ts'
 import { plannerScreen, type PlannerQuery } from './screens/system/planner-screen.ts'
 import { SENDERS_SHOWN } from './screens/senders-list.ts'
-import { TEXT, texts, type AskedParameters } from './screen-parameters.ts'
+import { TEXT, texts, type AskedParameters } from './markup/screen-parameters.ts'
 import { markupAnswer, orUndefined, problemOf, screenAnswer, screenRoute, type ScreenDeps, type ShownRequest } from './page-view.ts'
 
 const ROWS_PER_PAGE = 50

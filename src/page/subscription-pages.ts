@@ -19,7 +19,7 @@ import {
   type ScreenPlace,
   type ShownRequest,
 } from './page-view.ts'
-import { TEXT, texts, type ScreenParameters } from './screen-parameters.ts'
+import { TEXT, texts, type ScreenParameters } from './markup/screen-parameters.ts'
 import { eventsScreen } from './screens/system/events-screen.ts'
 import { replayProblem, replayScreen, subscriptionScreen } from './screens/system/subscription-screen.ts'
 

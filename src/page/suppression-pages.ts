@@ -29,7 +29,7 @@ import {
   type SentForm,
   type ShownRequest,
 } from './page-view.ts'
-import { texts, textsOf } from './screen-parameters.ts'
+import { texts, textsOf } from './markup/screen-parameters.ts'
 import {
   newSuppressionScreen,
   NO_ENTRIES,

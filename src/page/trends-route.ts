@@ -5,7 +5,7 @@ import { queueSeries, seriesQuery, type SeriesQuery } from '../queries/series-qu
 import { NAMED_DIMENSIONS } from '../store/records/series.ts'
 import { ANY_TIME, timeRangeIn, type TimeRange } from './markup/time-range.ts'
 import { screenAnswer, screenRoute, type ScreenDeps, type ShownRequest } from './page-view.ts'
-import { TEXT } from './screen-parameters.ts'
+import { TEXT } from './markup/screen-parameters.ts'
 import { NAMES_DRAWN } from './screens/series-plots.ts'
 import { rangeQuery, TREND_RANGES, trendsScreen, type TrendQuery, type TrendSeries } from './screens/trends-screen.ts'
 

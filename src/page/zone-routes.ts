@@ -5,7 +5,7 @@ import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { formBody } from '../http/request-body.ts'
 import { route, type Route } from '../http/route-table.ts'
 import { screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
-import { texts } from './screen-parameters.ts'
+import { texts } from './markup/screen-parameters.ts'
 import { zoneScreen } from './screens/system/zone-screen.ts'
 import { chosenZone, zoneCookie, zoneNames } from './shown-zone.ts'
 

@@ -8,7 +8,7 @@ import type { Query } from '../markup/links.ts'
 import { instantIn } from '../markup/time-range.ts'
 import { zonedTime } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
-import { texts } from '../screen-parameters.ts'
+import { texts } from '../markup/screen-parameters.ts'
 
 /** The condition of one message has a screen instead of a field. */
 type FilterKey = Exclude<ConditionKey, 'queueId'>

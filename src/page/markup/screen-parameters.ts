@@ -2,8 +2,8 @@
  * The parameters in the queries of the screens. Each screen declares its own. A query with another one, or with a value that a parameter
  * cannot have, is refused: ignored, it would show or select other mail than was asked for.
  */
-import { clipped } from '../presentation/text.ts'
-import { shown } from '../system/shown-value.ts'
+import { clipped } from '../../presentation/text.ts'
+import { shown } from '../../system/shown-value.ts'
 
 /** A value of any text, which the screen checks itself. */
 export const TEXT = 'text'
