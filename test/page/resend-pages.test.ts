@@ -57,6 +57,7 @@ test('the addresses of mail that has left are erased by the plan that the histor
     expect((await ask(place, 'operator')).status).toBe(403)
     const plan = await textOf(place.replace('&amp;', '&'))
     expect(plan).toMatch(/Erase addresses in \d+ rows? for ever\?/)
+    expect(plan).toContain('class="danger">Erase</button>')
     expect(wordsIn(plan)).toMatch(/deferd history erase --recipient=ann@far\.example --before=\S+Z/)
     const form: Record<string, string> = { reason: 'asked by Ann' }
     for (const [, name = '', value = ''] of plan.matchAll(/name="(recipient|before|key|back)" value="([^"]*)"/g)) form[name] = value

@@ -153,6 +153,8 @@ interface ShownDestination extends Partial<DestinationState> {
 const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
   [{}, 'No mail waits for it.'],
   [{ state: 'suspended' }, 'No mail waits; new mail waits until the destination is resumed.'],
+  // To resume the destination would not end it.
+  [{ state: 'suspended', suspended_with: 'yahoo' }, 'No mail waits; new mail waits until the provider yahoo is resumed.'],
   [{ state: 'dead' }, 'No mail waits; its servers do not accept connections or mail.'],
   [{ state: 'throttled' }, 'No mail waits for it.'],
   [{ in_flight: 1 }, '1 delivery runs; no other mail waits.'],
@@ -209,6 +211,22 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
   ],
   [{ waiting: 10, state: 'suspended', suspended_until: at('18:00') }, '10 recipients wait until the destination is resumed at 19:00.'],
   [
+    { waiting: 10, state: 'suspended', suspended_with: 'yahoo', suspended_until: at('18:00') },
+    '10 recipients wait until the provider yahoo is resumed at 19:00.',
+  ],
+  // Replies that differ behind the cut only would be named twice.
+  [
+    {
+      waiting: 100,
+      causes: [
+        cause(`421 4.7.28 ${'unusual rate '.repeat(9)}; see a`, 46),
+        cause('452 4.2.2 mailbox full', 30),
+        cause(`421 4.7.28 ${'unusual rate '.repeat(9)}; see b`, 22),
+      ],
+    },
+    `100 recipients wait: 68 % for 421 4.7.28 ${'unusual rate '.repeat(9).slice(0, 78)}…, 30 % for 452 4.2.2 mailbox full.`,
+  ],
+  [
     {
       waiting: 2,
       causes: [cause('421 4.7.28 [· ·] Our system has detected an unusual rate of unsolicited mail originating from your IP address', 2)],
@@ -236,6 +254,7 @@ test.each(DESTINATION_STATES)('a destination %j: %s', ({ causes = null, ...more 
     in_flight: 0,
     next_due_time: null,
     suspended_until: null,
+    suspended_with: null,
     ...more,
   } as const
   expect(destinationSentence(state, causes, AT)).toBe(sentence)

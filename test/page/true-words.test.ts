@@ -47,6 +47,16 @@ test('the screen of a provider counts the destinations with mail, and says what 
   expect(list).toContain('busy: rate 6/min, ends in 1h 59m : 450 4.2.1 busy, try later')
 })
 
+test('a suspension ends in the same words on all screens, and the chart of a split says what it draws', async () => {
+  world = await ApiWorld.open('memory')
+  await world.queue.accept(['ann@a.example'])
+  await world.queue.advance(MINUTE)
+  await world.api.post('/destinations/a.example/suspend', { for: '6h' }, { as: 'admin' })
+  await world.queue.advance(10 * SECOND)
+  for (const screen of ['', 'destinations']) expect(await words(screen)).toContain('resumes in 5h 59m')
+  expect(await words('trends?range=1h&split_by=destination')).toContain('Deferred by destination')
+})
+
 test('figures of queues and of events have their unit', async () => {
   const to = 'https://hooks.example/'
   world = await ApiWorld.open('memory')

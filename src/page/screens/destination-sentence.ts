@@ -7,32 +7,50 @@ import { clockText, waits, type ZonedNow } from '../markup/times.ts'
 import { causeWords } from './cause-words.ts'
 import { percentText } from './now-sentence.ts'
 
-export type DestinationState = Pick<DestinationDetailsJson, 'state' | 'waiting' | 'in_flight' | 'next_due_time' | 'suspended_until'>
+export type DestinationState = Pick<
+  DestinationDetailsJson,
+  'state' | 'waiting' | 'in_flight' | 'next_due_time' | 'suspended_until' | 'suspended_with'
+>
 export type WaitingCause = Pick<CauseJson, 'kind' | 'on_hold' | 'cause' | 'recipients'>
 
 /** Number of causes that are named, each of at least this share. */
 const MOST_NAMED = 2
 const NAMED_SHARE = 0.05
 
-function idle({ state, in_flight: flight }: DestinationState): string {
+/** `until the destination is resumed`; the suspension of a provider ends with that of the provider only. */
+const untilResumed = ({ suspended_with: provider }: DestinationState): string =>
+  `until ${provider === null ? 'the destination' : `the provider ${provider}`} is resumed`
+
+function idle(one: DestinationState): string {
+  const { state, in_flight: flight } = one
   if (flight > 0) return `${plural(flight, 'delivery', 'deliveries')} ${flight === 1 ? 'runs' : 'run'}; no other mail waits.`
-  if (state === 'suspended') return 'No mail waits; new mail waits until the destination is resumed.'
+  if (state === 'suspended') return `No mail waits; new mail waits ${untilResumed(one)}.`
   if (state === 'dead') return 'No mail waits; its servers do not accept connections or mail.'
   return 'No mail waits for it.'
 }
 
-const wordsOf = (one: WaitingCause): string => causeWords(causeTitle(one))
+interface Named {
+  readonly words: string
+  readonly recipients: number
+}
+
+/** The causes of failed attempts in words, the largest first. Causes that differ only in what the words leave out are one. */
+function namedCauses(causes: readonly WaitingCause[]): readonly Named[] {
+  const failed = causes.filter(({ kind, on_hold: isHeld }) => kind !== 'untried' && !isHeld)
+  return [...Map.groupBy(failed, (one) => causeWords(causeTitle(one)))]
+    .map(([words, same]) => ({ words, recipients: same.reduce((sum, { recipients }) => sum + recipients, 0) }))
+    .toSorted((a, b) => b.recipients - a.recipients)
+}
 
 /** `87 % for 421 4.7.28 unusual rate, 11 % for 452 4.2.2 mailbox full`; empty without a cause. */
 function causesText(causes: readonly WaitingCause[], waiting: number): string {
-  const failed = causes.filter(({ kind, on_hold: isHeld }) => kind !== 'untried' && !isHeld).toSorted((a, b) => b.recipients - a.recipients)
   const counted = causes.filter(({ on_hold: isHeld }) => !isHeld).reduce((sum, { recipients }) => sum + recipients, 0)
   // Causes are counted some seconds before the recipients, and without scheduled mail.
   const all = Math.max(counted, waiting)
-  const named = failed.filter(({ recipients }, i) => i === 0 || (i < MOST_NAMED && recipients >= NAMED_SHARE * all))
+  const named = namedCauses(causes).filter(({ recipients }, i) => i === 0 || (i < MOST_NAMED && recipients >= NAMED_SHARE * all))
   const [only] = named
-  if (only !== undefined && only.recipients === all) return ` for ${wordsOf(only)}`
-  return named.map((one, i) => `${i === 0 ? ': ' : ''}${percentText(one.recipients / all)} for ${wordsOf(one)}`).join(', ')
+  if (only !== undefined && only.recipients === all) return ` for ${only.words}`
+  return named.map(({ words, recipients }, i) => `${i === 0 ? ': ' : ''}${percentText(recipients / all)} for ${words}`).join(', ')
 }
 
 /** The causes know no delivery that goes on: its recipients may be among those without an attempt. */
@@ -57,6 +75,6 @@ export function destinationSentence(one: DestinationState, causes: readonly Wait
   const all = one.waiting
   if (all === 0) return idle(one)
   if (one.state === 'suspended')
-    return `${waits(all)} until the destination is resumed${one.suspended_until === null ? '' : ` at ${clockText(at, one.suspended_until)}`}.`
+    return `${waits(all)} ${untilResumed(one)}${one.suspended_until === null ? '' : ` at ${clockText(at, one.suspended_until)}`}.`
   return `${ended(`${waits(all)}${causesText(causes ?? [], all)}`)}${untriedText(causes ?? [], one)}${nextText(one, at)}`
 }

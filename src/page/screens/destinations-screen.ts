@@ -22,8 +22,8 @@ export interface DestinationsFacts {
   readonly query: { readonly name: string; readonly order: string; readonly after: string }
 }
 
-/** `in 4m`, `probe in 4m`; `resumes` is the word before the end of a suspension. */
-export function nextPart(view: View, one: Parameters<typeof nextEvent>[0], resumes: string): Part {
+/** `in 4m`, `probe in 4m`, `resumes in 4m` */
+export function nextPart(view: View, one: Parameters<typeof nextEvent>[0]): Part {
   const next = nextEvent(one)
   switch (next?.kind) {
     case undefined:
@@ -31,7 +31,7 @@ export function nextPart(view: View, one: Parameters<typeof nextEvent>[0], resum
     case 'operator':
       return 'when resumed'
     case 'resume':
-      return html`<span class="whole">${resumes}${due(view, next.at)}</span>`
+      return html`<span class="whole">resumes ${due(view, next.at)}</span>`
     case 'probe':
       return html`<span class="whole">${probeDue(view, next.at)}</span>`
     case 'attempt':
@@ -61,7 +61,7 @@ const columnsOf = (view: View, most: number): readonly Column<DestinationJson>[]
         >${waiting === 0 ? null : bar(waiting / most, toneOf(refuses ? 'refusing' : state))}`,
   },
   { heading: 'In flight', kind: 'number', cell: ({ in_flight: flight, window }) => `${count(flight)}/${window ?? '–'}` },
-  { heading: 'Next', cell: (one) => nextPart(view, one, 'resumes ') },
+  { heading: 'Next', cell: (one) => nextPart(view, one) },
 ]
 
 /** Hidden while no destination on the page has one. */

@@ -176,7 +176,7 @@ const destinationColumns = (view: View, most: number): readonly Column<StatusDes
         ? '–'
         : html`<span data-live="${livePath(one, 'in_flight')}" data-form="count">${count(one.in_flight)}</span>/${one.window ?? '–'}`,
   },
-  { heading: 'Next', cell: (one) => nextPart(view, one, '') },
+  { heading: 'Next', cell: (one) => nextPart(view, one) },
   { heading: 'Last outcomes', cell: ({ last_outcomes: last }) => (last === null || last.length === 0 ? null : outcomeStrip(last, 20)) },
   { heading: 'Last reply', kind: 'reply', cell: lastReply },
 ]

@@ -104,7 +104,7 @@ const splitColumns = (view: View, dimension: NamedDimension): readonly Column<Na
 function splitPart(view: View, split: SeriesJson, dimension: NamedDimension, firstMail: number | null): Html {
   const shown = { ...split, series: split.series.filter(({ name }) => name !== '').slice(0, NAMES_DRAWN) }
   return section(
-    `By ${SPLITS[dimension]}`,
+    `Deferred by ${SPLITS[dimension]}`,
     html`<div class="panel-wide">${deferredChart(view, shown, { others: 'others', firstMail })}</div>
       ${table({
         caption: `Recipients by ${SPLITS[dimension]}, in whole hours`,

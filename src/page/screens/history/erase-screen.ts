@@ -19,5 +19,6 @@ export function erasureParts(plan: ErasurePlanJson): PlanParts {
     about: html`<p>Each address becomes a text such as erased-1f0c9a3b. Counts and times stay. Nothing can bring the addresses back.</p>
       ${planFacts(plan)}`,
     button: changed === 0 ? null : 'Erase',
+    kind: 'danger',
   }
 }

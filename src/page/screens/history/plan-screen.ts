@@ -14,6 +14,8 @@ export interface PlanParts {
   readonly about: Part
   /** Text of the button that starts the operation; null when there is nothing to do. */
   readonly button: string | null
+  /** Class of the button: what it starts can be made good, or is lost for ever. */
+  readonly kind: 'primary' | 'danger'
 }
 
 interface PlanFacts {
@@ -33,7 +35,7 @@ const wordsOf = (operation: PlanFacts['operation'], { id, ...conditions }: Histo
   ...(id === undefined ? Object.entries(conditions).map(([name, value]) => `--${name.replaceAll('_', '-')}=${value}`) : [id]),
 ]
 
-export function historyPlanScreen(view: View, { title, about, button }: PlanParts, shown: PlanFacts): Screen {
+export function historyPlanScreen(view: View, { title, about, button, kind }: PlanParts, shown: PlanFacts): Screen {
   const { operation, fields, body, key, back } = shown
   return {
     title,
@@ -50,7 +52,7 @@ export function historyPlanScreen(view: View, { title, about, button }: PlanPart
                 ><span>Reason (optional, for the audit log)</span><input name="reason" maxlength="200" autocomplete="off"
               /></label>
               <p class="buttons">
-                <button type="submit" class="primary">${button}</button>
+                <button type="submit" class="${kind}">${button}</button>
                 <a class="button" href="${linkTo(view, back)}" data-close>Cancel</a>
               </p>
             </form>`

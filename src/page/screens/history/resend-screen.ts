@@ -49,6 +49,7 @@ export const resendParts = (view: View, plan: ResendPlanJson): PlanParts =>
         about: html`<p>No selected recipient can be sent again.</p>
           ${leftOut(plan)}`,
         button: null,
+        kind: 'primary',
       }
     : {
         title: `Send ${messages(plan.messages)} again?`,
@@ -57,4 +58,5 @@ export const resendParts = (view: View, plan: ResendPlanJson): PlanParts =>
           </p>
           ${planFacts(view, plan)} ${leftOut(plan)}`,
         button: 'Send again',
+        kind: 'primary',
       }
