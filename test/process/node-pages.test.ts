@@ -118,12 +118,16 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
       // An operation of one node, which waits for a row that another session has locked, is cancelled at the other node.
       const session = await cluster.server.session()
       const cancelled = await (async () => {
-        await session.query('begin')
-        await session.query('select 1 from message where id = (select id from message order by id offset 100 limit 1) for update')
-        const running = await carryOut(first, 'delete')
-        await ended(first, running, '64 messages were moved to the trash so far.')
-        return second.page.press(await second.page.open(running.place), 'Cancel')
-      })().finally(() => session.end())
+        try {
+          await session.query('begin')
+          await session.query('select 1 from message where id = (select id from message order by id offset 100 limit 1) for update')
+          const running = await carryOut(first, 'delete')
+          await ended(first, running, '64 messages were moved to the trash so far.')
+          return await second.page.press(await second.page.open(running.place), 'Cancel')
+        } finally {
+          await session.end()
+        }
+      })()
       for (const node of [first, second]) await ended(node, cancelled, 'Cancelled. 64 messages were moved to the trash before that.')
       await ended(second, await second.page.press(await second.page.open(cancelled.place), 'Undo'), '64 messages were restored.')
       expect(await listed(second)).toEqual(ids)
