@@ -21,6 +21,9 @@ interface QuotaUpkeepDeps extends Omit<QuotaPlanningDeps, 'quotas' | 'reader' | 
   readonly isShared: boolean
 }
 
+/** Keys of a quota that are looked at when a relay starts: those with the most messages. */
+const MOST_RESUMED = 1_000
+
 const TASK = { failed: rethrowUnlessUnavailable } as const
 
 export class QuotaUpkeep {
@@ -50,6 +53,7 @@ export class QuotaUpkeep {
   async start(): Promise<void> {
     this.#stopping = new AbortController()
     this.#watch()
+    if (this.quotas.isOn) this.#plans.add(this.#resume().catch(rethrowUnlessUnavailable))
     if (this.quotas.isOn || (await this.#deps.store.records.quotaCounts.any().catch(rethrowUnlessUnavailable)) === true) this.#plan(null)
   }
 
@@ -85,7 +89,7 @@ export class QuotaUpkeep {
     this.#tasks = []
   }
 
-  /** The limits that are used up now, of keys whose mail came since the start of this node; the first one first. */
+  /** The limits that are used up now, of keys whose mail came to this node or that were the fullest at its start; the first one first. */
   get full(): readonly FullQuota[] {
     const full = this.#reports.reached.flatMap(({ quota, key, limit, since }) => {
       const state = this.quotas.statesOfKey({ quota, key }).find((one) => one.limit.text === limit.text)
@@ -93,6 +97,17 @@ export class QuotaUpkeep {
       return state?.isFull !== true || action === undefined ? [] : [{ quota, key, limit: limit.text, action, since }]
     })
     return full.toSorted((a, b) => a.since - b.since)
+  }
+
+  /** Takes over the limits that are used up, which an earlier life of the relay has told of. */
+  async #resume(): Promise<void> {
+    const { store, clock, owns } = this.#deps
+    for (const { name: quota } of this.quotas.tables) {
+      const fullest = await store.records.quotaCounts.fullest({ quota, now: clock.now(), limit: MOST_RESUMED })
+      const own = fullest.filter(({ key }) => owns(key))
+      await this.quotas.counts.load(own)
+      this.#reports.resume(own.flatMap((use) => this.quotas.statesOfKey(use)))
+    }
   }
 
   /** Tells of keys that have room again. */

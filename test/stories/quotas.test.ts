@@ -49,8 +49,12 @@ test.each(['refuse', 'hold'] as const)('a quota that is used up needs attention 
   expect(await world.quotas('other@us.example')).toEqual([{ quota: 'app', limit: '2/1h', used: 0, isFull: false }])
   const { quotas } = await world.relay.status.all()
   expect(quotas).toMatchObject([{ quota: 'app', key: 'app@us.example', limit: '2/1h', action }])
+  await world.restart()
+  await world.advance('1s')
+  expect(await attention()).toMatchObject([{ count: 1, why }])
   await world.advance('4h')
   expect(await attention()).toEqual([])
+  expect((await reports(world)).map(({ type }) => type)).toEqual(['quota.reached', 'quota.cleared'])
 })
 
 test('a header field may be the key: its first value counts, and mail without it does not', async () => {

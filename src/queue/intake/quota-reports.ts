@@ -82,6 +82,15 @@ export class QuotaReports {
     }
   }
 
+  /** Takes over limits that are used up at the start of the relay, without an event. */
+  resume(states: readonly QuotaState[]): void {
+    const since = this.#deps.clock.now()
+    for (const { quota, key, limit, slice, isFull } of states) {
+      const id = idOf(quota, key, limit)
+      if (isFull && !this.#told.has(id)) this.#told.set(id, { quota, key, limit, slice, percent: 100, since })
+    }
+  }
+
   /** Tells of limits with room again. `states` has the present use of the keys. */
   cleared(states: readonly QuotaState[]): void {
     const present = new Map(states.map((one) => [idOf(one.quota, one.key, one.limit), one]))
