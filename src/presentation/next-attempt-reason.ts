@@ -54,7 +54,7 @@ function namedTime({ story: { message } }: RuleFacts): string {
   const { holdRequest = '' } = message
   const held = holdingQuota(holdRequest)
   if (held !== undefined) return `scheduled: quota ${held.quota}, ${held.limit}, is used up until then`
-  const asked = (origin: string): string => (namesInstant(holdRequest) ? 'a time of day' : `a time from the ${origin}`)
+  const asked = (origin: string): string => (namesInstant(holdRequest) ? 'a time of day' : `an interval after the ${origin}`)
   if (isOrdered(holdRequest)) return `scheduled by an operator, who named ${asked('order')} (queue reschedule)`
   return `scheduled by the client, which named ${asked('acceptance')} (HOLDFOR, HOLDUNTIL, not_before)`
 }

@@ -134,7 +134,9 @@ test('the rule of a message with a named time names no time of another zone than
   await world.queue.advance(MINUTE)
   const order = { operation: 'reschedule', selection: { kind: 'ids', ids: [id] }, not_before: '2h' }
   await world.api.post('/operations', order, { as: 'operator' })
-  expect(await words(`messages/${id}`)).toContain('by rule scheduled by an operator, who named a time from the order (queue reschedule)')
+  expect(await words(`messages/${id}`)).toContain(
+    'by rule scheduled by an operator, who named an interval after the order (queue reschedule)',
+  )
 })
 
 test('the audit log has the unit of what was changed', async () => {
