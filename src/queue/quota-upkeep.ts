@@ -38,6 +38,7 @@ export class QuotaUpkeep {
   #planned: Promise<void> = Promise.resolve()
   #tasks: readonly PeriodicTask[] = []
   #stopping = new AbortController()
+  #hasResumed = false
 
   constructor(deps: QuotaUpkeepDeps, config: QuotaConfig) {
     const { store, clock, isShared } = deps
@@ -52,8 +53,10 @@ export class QuotaUpkeep {
   /** Begins, with mail that an earlier life of the relay has held. */
   async start(): Promise<void> {
     this.#stopping = new AbortController()
+    this.#hasResumed = false
     this.#watch()
-    if (this.quotas.isOn) this.#plans.add(this.#resume().catch(rethrowUnlessUnavailable))
+    // A node of a shared queue knows which keys are its own a little later (#look).
+    if (this.quotas.isOn && !this.#deps.isShared) this.#plans.add(this.#resume().catch(rethrowUnlessUnavailable))
     if (this.quotas.isOn || (await this.#deps.store.records.quotaCounts.any().catch(rethrowUnlessUnavailable)) === true) this.#plan(null)
   }
 
@@ -108,11 +111,13 @@ export class QuotaUpkeep {
       await this.quotas.counts.load(own)
       this.#reports.resume(own.flatMap((use) => this.quotas.statesOfKey(use)))
     }
+    this.#hasResumed = true
   }
 
   /** Tells of keys that have room again. */
   async #look(): Promise<void> {
     const { quotas } = this
+    if (!this.#hasResumed) await this.#resume()
     const told = this.#reports.told
     if (told.length === 0) return
     await quotas.counts.load(told)
