@@ -89,7 +89,7 @@ const NOW_STATES: readonly (readonly [ShownNow, string])[] = [
       before: 18_460,
       places: [place('gmail.com', 8_664, 'throttled')],
     },
-    'The queue is growing: 21,660 recipients wait, 3,200 more than an hour ago. gmail.com has 40 % of them, and its servers refuse some deliveries.',
+    'The queue is growing: 21,660 recipients wait, 3,200 more than an hour ago. gmail.com has 40 % of them, and is throttled.',
   ],
   [
     { queues: { deferred: 21_660 }, before: 30_620, places: [place('gmail.com', 8_664, 'dead')] },
@@ -365,13 +365,14 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
     {
       waits_for: 'schedule',
       not_before: at('2026-11-29T08:00:00'),
+      rule: 'scheduled: quota app, 3/1h, is used up until then',
       recipients: [one({ state: 'scheduled', attempts: 0, last_reply: null })],
     },
-    'It is not delivered before 2026-11-29 09:00, as its client or an operator asked.',
+    'It is not delivered before 2026-11-29 09:00 (scheduled: quota app, 3/1h, is used up until then).',
   ],
   [
     { waits_for: 'schedule', recipients: [one({ state: 'scheduled', attempts: 0, last_reply: null })] },
-    'It is not delivered before a later time, as its client or an operator asked.',
+    'It is not delivered before a later time.',
   ],
   [
     { waits_for: 'nothing', recipients: [one({ state: 'delivered', settle_time: at('12:00'), last_reply: '250 2.0.0 Ok: queued as 27' })] },
@@ -432,6 +433,7 @@ test.each(MESSAGE_STATES)('a message %j: %s', (more, sentence) => {
     waits_for: 'due-time',
     forced_expire: false,
     restore_until: null,
+    rule: null,
     recipients: [one()],
     history: [],
     future: [],

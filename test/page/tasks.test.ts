@@ -197,7 +197,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'tasks' : `tasks (skipp
     await user.page.getByText('with provider').waitFor()
     await user.click(user.page.getByRole('link', { name: 'Resume big…' }))
     await user.click(user.page.getByRole('button', { name: 'Resume' }))
-    await user.page.getByText('Open: mail is delivered').waitFor()
+    await user.page.getByText('Open: deliveries begin').waitFor()
     expect(user.actions).toBeLessThanOrEqual(3 + 2)
   })
 

@@ -47,6 +47,18 @@ test('the screen of a provider counts the destinations with mail, and says what 
   expect(list).toContain('busy: rate 6/min, ends in 1h 59m : 450 4.2.1 busy, try later')
 })
 
+test('a provider of destinations that deliver nothing says so', async () => {
+  const tables = { provider: { google: { mx: ['.google.example'] } } }
+  world = await ApiWorld.open('memory', configFrom(tables, 'relay.example'), tables, { providerOf: () => 'google' })
+  await world.queue.accept(['ann@ok.example'])
+  await world.queue.advance(5 * MINUTE)
+  expect(await words('providers/google')).not.toContain('Nothing was delivered')
+  for (let n = 0; n < 20; n++) await world.queue.accept([`ann${n}@g1.example`])
+  await world.queue.advance(12 * 60 * MINUTE)
+  expect((await world.api.get('/destinations/g1.example')).json).toMatchObject({ refuses_all: true })
+  expect(await words('providers/google')).toContain('for 1 of 2 known destinations. Nothing was delivered in the last attempts there.')
+})
+
 test('a suspension ends in the same words on all screens, and the chart of a split says what it draws', async () => {
   world = await ApiWorld.open('memory')
   await world.queue.accept(['ann@a.example'])

@@ -64,9 +64,10 @@ function stateSentence(view: View, one: DestinationDetailsJson): Part {
         one.suspend_reason === null ? '' : `: ${one.suspend_reason}`
       }.`
     case 'throttled':
-      return html`Throttled: its servers refused some connections or mail, so fewer deliveries are made.${blockedSentence(one)}`
+      return html`Throttled: its servers refused some connections or mail, or a rate is set, so fewer deliveries are
+      made.${blockedSentence(one)}`
     case 'open':
-      return html`Open: mail is delivered as it becomes due.${blockedSentence(one)}`
+      return html`Open: deliveries begin when mail is due.${blockedSentence(one)}`
   }
 }
 

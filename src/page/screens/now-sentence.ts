@@ -55,7 +55,7 @@ function whyThere({ state, refuses_all: refuses }: NowState['largest_destination
   if (state === 'suspended') return ', and is suspended'
   if (state === 'dead') return ', and does not accept connections or mail'
   if (refuses) return ', and delivered nothing in its last attempts'
-  return state === 'throttled' ? ', and its servers refuse some deliveries' : ''
+  return state === 'throttled' ? ', and is throttled' : ''
 }
 
 function place(waiting: number, largest: NowState['largest_destinations']): string {

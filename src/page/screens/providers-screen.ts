@@ -89,9 +89,19 @@ function waitingSentence({ waiting, destinations, waiting_destinations: named }:
   return `${waits(waiting)} for ${places}${plural(destinations, 'known destination')}.`
 }
 
+export interface ShownProvider {
+  readonly provider: ProviderDetailsJson
+  /** Those with the most waiting mail. */
+  readonly destinations: readonly DestinationJson[]
+}
+
+/** Empty unless all destinations with waiting mail refuse it. */
+const refusalText = (destinations: readonly DestinationJson[]): string =>
+  destinations.length > 0 && destinations.every((one) => one.refuses_all) ? ' Nothing was delivered in the last attempts there.' : ''
+
 /** The state in a sentence, with what may be done. */
-function sentenceOf(view: View, one: ProviderDetailsJson): Html {
-  const mail = waitingSentence(one)
+function sentenceOf(view: View, { provider: one, destinations }: ShownProvider): Html {
+  const mail = `${waitingSentence(one)}${refusalText(destinations)}`
   switch (one.state) {
     case 'suspended':
       return answer(
@@ -102,24 +112,19 @@ function sentenceOf(view: View, one: ProviderDetailsJson): Html {
     case 'throttled':
       return answer(html`Throttled: fewer deliveries are made to its destinations. ${mail}`)
     case 'open':
-      return answer(html`Open: mail is delivered as it becomes due. ${mail}`)
+      return answer(html`Open: deliveries begin when mail is due and its destination admits them. ${mail}`)
   }
 }
 
-export interface ShownProvider {
-  readonly provider: ProviderDetailsJson
-  /** Those with the most waiting mail. */
-  readonly destinations: readonly DestinationJson[]
-}
-
-export function providerScreen(view: View, { provider: one, destinations }: ShownProvider): Screen {
+export function providerScreen(view: View, shown: ShownProvider): Screen {
+  const { provider: one, destinations } = shown
   const path = `${PATH}/${encodeURIComponent(one.provider)}`
   return {
     title: one.provider,
     place: 'providers',
     live: { path },
     main: html`${heading(html`<span class="name">${one.provider}</span> ${marked(one.state)}`, 'Provider of mailboxes', actionOf(view, one, one.state === 'suspended' ? 'primary' : ''))}
-      ${sentenceOf(view, one)}
+      ${sentenceOf(view, shown)}
       ${facts([
         ...one.rules.map((rule) => [`rule ${rule.rule}`, rulePart(view, rule), 'wide'] as const),
         [

@@ -12,7 +12,7 @@ type Recipient = Pick<
 >
 type Attempt = Pick<MessageStoryJson['history'][number], 'time' | 'recipient' | 'reply' | 'reason'>
 
-export interface MessageState extends Pick<MessageStoryJson, 'waits_for' | 'forced_expire' | 'not_before' | 'restore_until'> {
+export interface MessageState extends Pick<MessageStoryJson, 'waits_for' | 'forced_expire' | 'not_before' | 'restore_until' | 'rule'> {
   readonly recipients: readonly Recipient[]
   readonly history: readonly Attempt[]
   readonly future: readonly Pick<MessageStoryJson['future'][number], 'recipient' | 'expire_time'>[]
@@ -104,7 +104,7 @@ function restoredText(until: number | null, at: ZonedNow): string {
 /** Text of the next event for a recipient that waits. */
 function nextText(
   one: Recipient,
-  { waits_for: waitsFor, forced_expire: isForced, not_before: notBefore, restore_until: until, recipients, future }: MessageState,
+  { waits_for: waitsFor, forced_expire: isForced, not_before: notBefore, restore_until: until, rule, recipients, future }: MessageState,
   at: ZonedNow,
 ): string {
   switch (waitsFor) {
@@ -121,7 +121,9 @@ function nextText(
     case 'delivery':
       return 'It is in delivery now.'
     case 'schedule':
-      return `It is not delivered before ${notBefore === undefined ? 'a later time' : clockText(at, notBefore)}, as its client or an operator asked.`
+      return ended(
+        `It is not delivered before ${notBefore === undefined ? 'a later time' : clockText(at, notBefore)}${rule === null ? '' : ` (${rule})`}`,
+      )
     case 'nothing':
       return ''
     case 'probe':
