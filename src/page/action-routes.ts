@@ -17,6 +17,7 @@ import {
 } from '../queries/operations/operations-view.ts'
 import { numberIn } from '../queries/cursor.ts'
 import { idempotent } from '../queries/operations/idempotency.ts'
+import { actionPattern } from '../presentation/action-words.ts'
 import { conditionShape } from '../queries/message-query.ts'
 import { askedBy, type Asked, type DirectRequest } from '../queries/operations/operation-request-shape.ts'
 import { planOfToken } from '../queries/operations/plan-token.ts'
@@ -298,7 +299,7 @@ const auditRoute = (deps: PageDeps): Route =>
       const facts = { page: { records: [], next: null }, query, range: ANY_TIME, before, problem: range }
       return screenAnswer(view, auditScreen(view, facts), 422)
     }
-    const [who, action] = [orUndefined(query.who), orUndefined(query.action)]
+    const [who, action] = [orUndefined(query.who), orUndefined(actionPattern(query.action))]
     const asked = { who, action, request_id: orUndefined(query.request_id), recorded_after: range.after, recorded_before: range.before }
     const page = await auditPage(deps.view, { ...asked, limit: RECORDS_PER_PAGE, before: orUndefined(before) })
     return screenAnswer(view, auditScreen(view, { page, query, range, before, problem: null }))

@@ -116,5 +116,12 @@ export function asciiBytes(texts: readonly string[]): Uint8Array | undefined {
   return bytes.subarray(0, end)
 }
 
-/** Limits a text to a width. A shortened text ends with an ellipsis. */
+/** Limits a text to a width. A shortened text ends with an ellipsis, which may be within a word. */
 export const clipped = (text: string, width: number): string => (text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`)
+
+/** Limits a sentence to a width. A shortened one ends with a whole word and an ellipsis, unless that would leave less than half of the width. */
+export function clippedWords(text: string, width: number): string {
+  if (text.length <= width) return text
+  const end = text.lastIndexOf(' ', width - 2)
+  return end < width / 2 ? clipped(text, width) : `${text.slice(0, end).replace(/[\s,;:([<]+$/, '')} …`
+}

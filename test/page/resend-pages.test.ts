@@ -56,7 +56,7 @@ test('the addresses of mail that has left are erased by the plan that the histor
     expect(await textOf(history, 'operator')).not.toContain('history/erase')
     expect((await ask(place, 'operator')).status).toBe(403)
     const plan = await textOf(place.replace('&amp;', '&'))
-    expect(plan).toMatch(/Erase addresses in \d+ rows? for ever\?/)
+    expect(plan).toMatch(/Erase addresses in \d+ records? for ever\?/)
     expect(plan).toContain('class="danger">Erase</button>')
     expect(wordsIn(plan)).toMatch(/deferd history erase --recipient=ann@far\.example --before=\S+Z/)
     const form: Record<string, string> = { reason: 'asked by Ann' }

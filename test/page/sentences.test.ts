@@ -320,6 +320,10 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
     'far.example defers it: 450 4.2.1 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… The next attempt is at 17:23.',
   ],
   [
+    { recipients: [one({ last_reply: `421 4.7.28 ${'unusual rate '.repeat(9)}` })] },
+    `far.example defers it: 421 4.7.28 ${'unusual rate '.repeat(6)}… The next attempt is at 17:23.`,
+  ],
+  [
     { forced_expire: true },
     'far.example defers it: 421 4.7.28 unusual rate. An operator has made it expire: it is returned to the sender.',
   ],

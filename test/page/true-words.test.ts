@@ -162,3 +162,24 @@ test('the audit log has the unit of what was changed', async () => {
   expect(audit).toMatch(/hold done 2 messages/)
   expect(audit).toMatch(/suspend done 1 destination/)
 })
+
+test('actions are named in the words of their commands, which the filter takes, whatever joins them in the record', async () => {
+  world = await ApiWorld.open('memory')
+  const as = { as: 'admin' } as const
+  await world.api.post('/tokens', { name: 'grafana', role: 'viewer' }, as)
+  await world.api.post('/suppressions', { address: 'bob@far.example', scope: '*', reason: 'manual' }, as)
+  const { records } = (await world.api.get('/audit', as)).json as { readonly records: readonly { readonly action: string }[] }
+  expect(records.map(({ action }) => action)).toEqual(['suppression-add', 'token add'])
+  const actionsIn = async (query: string) =>
+    [...(await new PageScreens(world).text(`audit${query}`)).matchAll(/operations\/\d+\?back=audit">([^<]*)</g)].map(([, action]) => action)
+  expect(await actionsIn('')).toEqual(['suppression add', 'token add'])
+  for (const asked of ['suppression add', 'suppression-add', 'suppress*'])
+    expect([asked, await actionsIn(`?action=${encodeURIComponent(asked)}`)]).toEqual([asked, ['suppression add']])
+  for (const asked of ['token add', 'token-add']) expect(await actionsIn(`?action=${encodeURIComponent(asked)}`)).toEqual(['token add'])
+  expect(await words('operations/2')).toContain('Suppression add')
+})
+
+test('the history says by what it is ordered, and which time a row has', async () => {
+  world = await ApiWorld.open('memory')
+  expect(await words('history')).toContain('in the order in which that was recorded, the last first. “Left” is the time of the outcome')
+})

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { byteSize, clipped, ctime, grouped, localTime, plural, rate, relative, span } from '../../src/presentation/text.ts'
+import { byteSize, clipped, clippedWords, ctime, grouped, localTime, plural, rate, relative, span } from '../../src/presentation/text.ts'
 import { DAY, HOUR, MINUTE, SECOND } from '../../src/system/clock.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
@@ -64,3 +64,16 @@ test.each([
   ['abcd', 1, '…'],
   ['abcd', 0, '…'],
 ])('%j in %i columns: %j', (text, width, cut) => expect(clipped(text, width)).toBe(cut))
+
+test.each([
+  ['450 4.2.1 busy, try later', 25, '450 4.2.1 busy, try later'],
+  ['450 4.2.1 busy, try later', 24, '450 4.2.1 busy, try …'],
+  ['450 4.2.1 busy, try later', 20, '450 4.2.1 busy …'],
+  ['one two', 6, 'one …'],
+  ['one two', 5, 'one …'],
+  [`450 ${'x'.repeat(40)}`, 20, `450 ${'x'.repeat(15)}…`],
+  ['abcd', 3, 'ab…'],
+])('%j in %i characters ends with a whole word: %j', (text, width, cut) => {
+  expect(clippedWords(text, width)).toBe(cut)
+  expect(clippedWords(text, width).length).toBeLessThanOrEqual(width)
+})

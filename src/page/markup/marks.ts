@@ -8,7 +8,7 @@ interface Mark {
   readonly tone: Tone
   /** Path in a square of 16 × 16. */
   readonly shape: string
-  /** The meaning of a word that does not tell it, shown as a title. */
+  /** The meaning of the word, shown as a title. */
   readonly about?: string
 }
 
@@ -26,31 +26,31 @@ const DASH = 'M2 6.8h12v2.4H2z'
 const ALERT = 'M8 1L15.5 14.5H.5zM7.1 5.6h1.8l-.2 4.6H7.3zM7.2 11.2h1.6v1.6H7.2z'
 
 const MARKS: Readonly<Record<string, Mark>> = {
-  open: { tone: 'good', shape: DISC },
-  throttled: { tone: 'warn', shape: TRIANGLE },
-  dead: { tone: 'bad', shape: SQUARE },
-  suspended: { tone: 'held', shape: BARS },
-  incoming: { tone: 'busy', shape: RING },
-  active: { tone: 'busy', shape: PLAY },
-  deferred: { tone: 'warn', shape: CLOCK },
-  scheduled: { tone: 'faint', shape: CLOCK },
-  hold: { tone: 'held', shape: BARS },
-  corrupt: { tone: 'bad', shape: ALERT },
-  trash: { tone: 'faint', shape: DASH },
-  gone: { tone: 'faint', shape: DASH },
-  waiting: { tone: 'warn', shape: CLOCK },
+  open: { tone: 'good', shape: DISC, about: 'its mail is delivered as it becomes due' },
+  throttled: { tone: 'warn', shape: TRIANGLE, about: 'fewer deliveries are made to it than the settings permit' },
+  dead: { tone: 'bad', shape: SQUARE, about: 'it does not accept connections or mail: one delivery at a time probes it' },
+  suspended: { tone: 'held', shape: BARS, about: 'no delivery to it begins until it is resumed' },
+  incoming: { tone: 'busy', shape: RING, about: 'was not tried yet, and is due' },
+  active: { tone: 'busy', shape: PLAY, about: 'in delivery, or waits for a slot' },
+  deferred: { tone: 'warn', shape: CLOCK, about: 'an attempt failed for now: the next one follows' },
+  scheduled: { tone: 'faint', shape: CLOCK, about: 'no delivery begins before a time that a client, an operator or a quota has set' },
+  hold: { tone: 'held', shape: BARS, about: 'no attempts until an operator releases it' },
+  corrupt: { tone: 'bad', shape: ALERT, about: 'unreadable: it stays until an operator deletes it' },
+  trash: { tone: 'faint', shape: DASH, about: 'deleted by an operator, and can be restored for some time' },
+  gone: { tone: 'faint', shape: DASH, about: 'all recipients have their outcome' },
+  waiting: { tone: 'warn', shape: CLOCK, about: 'waits for its next attempt' },
   leased: { tone: 'busy', shape: PLAY, about: 'in the active queue: its delivery runs, or waits for a slot' },
   parked: { tone: 'held', shape: BARS, about: 'not scheduled: its message is on hold, corrupt or in the trash' },
-  delivered: { tone: 'good', shape: CHECK },
-  bounced: { tone: 'bad', shape: CROSS },
-  failed: { tone: 'bad', shape: CROSS },
-  expired: { tone: 'bad', shape: SQUARE },
-  removed: { tone: 'faint', shape: DASH },
-  running: { tone: 'busy', shape: PLAY },
-  done: { tone: 'good', shape: CHECK },
-  cancelled: { tone: 'held', shape: SQUARE },
-  failing: { tone: 'warn', shape: TRIANGLE },
-  disabled: { tone: 'bad', shape: SQUARE },
+  delivered: { tone: 'good', shape: CHECK, about: 'the server took it' },
+  bounced: { tone: 'bad', shape: CROSS, about: 'refused for good' },
+  failed: { tone: 'bad', shape: CROSS, about: 'ended by an error: what was done before stays done' },
+  expired: { tone: 'bad', shape: SQUARE, about: 'given up: it was not delivered within its lifetime or number of attempts' },
+  removed: { tone: 'faint', shape: DASH, about: 'deleted without a notice to the sender' },
+  running: { tone: 'busy', shape: PLAY, about: 'is being carried out' },
+  done: { tone: 'good', shape: CHECK, about: 'was carried out' },
+  cancelled: { tone: 'held', shape: SQUARE, about: 'ended at the request of its submitter or of an operator' },
+  failing: { tone: 'warn', shape: TRIANGLE, about: 'its last try failed: further ones follow' },
+  disabled: { tone: 'bad', shape: SQUARE, about: 'nothing is sent until it is enabled' },
   warning: { tone: 'warn', shape: ALERT },
   refusing: { tone: 'bad', shape: ALERT },
 }
@@ -63,11 +63,14 @@ export function shapeOf(name: string): Html {
   return html`<svg class="mark ${tone}" viewBox="0 0 16 16" aria-hidden="true"><path d="${shape}" /></svg>`
 }
 
-/** Shape and word of a state, a queue or an outcome. */
-export const marked = (name: string, word: Part = name): Html => {
-  const about = MARKS[name]?.about
-  return html`<span class="marked" ${about === undefined ? null : html`title="${about}"`}>${shapeOf(name)} ${word}</span>`
+/** Shape and word of a state, a queue or an outcome, with its meaning as a title. Another word than the name of the mark has that of `about`. */
+export const marked = (name: string, word: Part = name, about?: string): Html => {
+  const meaning = about ?? (word === name ? MARKS[name]?.about : undefined)
+  return html`<span class="marked" ${meaning === undefined ? null : html`title="${meaning}"`}>${shapeOf(name)} ${word}</span>`
 }
+
+/** The mark of mail that has left the queue, in the words of a screen. */
+export const goneMark = (word: string): Html => marked('gone', word, MARKS['gone']?.about)
 
 /** A hint for operators, below the reply that it is about. */
 export const hintPart = (hint: string | null): Part => (hint === null ? null : html`<br /><span class="faint">${hint}</span>`)

@@ -1,5 +1,5 @@
 /** A cause as words of a sentence. The parts that differ from message to message say nothing there: `·` becomes `…`, or nothing. Pure. */
-import { clipped } from '../../presentation/text.ts'
+import { clippedWords } from '../../presentation/text.ts'
 
 /** In characters. */
 const CAUSE_LENGTH = 90
@@ -28,5 +28,5 @@ const inWords = (text: string): string =>
 export function causeWords(cause: string): string {
   const [, host = '', why] = CONNECT.exec(cause) ?? []
   const words = why === undefined ? inWords(cause) : `a connection${host === '' || isVariable(host) ? '' : ` to ${host}`} (${inWords(why)})`
-  return words.length <= CAUSE_LENGTH ? words : clipped(words, CAUSE_LENGTH).replace(/\s\S*…$/, ' …')
+  return clippedWords(words, CAUSE_LENGTH)
 }

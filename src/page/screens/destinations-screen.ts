@@ -41,7 +41,7 @@ export function nextPart(view: View, one: Parameters<typeof nextEvent>[0]): Part
 
 /** The state; of a destination that refuses all mail, with that fact. */
 export const stateCell = ({ state, refuses_all: refuses }: Pick<DestinationJson, 'refuses_all'> & { readonly state: string }): Html =>
-  refuses ? marked('refusing', `${state}, no delivery`) : marked(state)
+  refuses ? marked('refusing', `${state}, no delivery`, 'its last attempts delivered nothing') : marked(state)
 
 const columnsOf = (view: View, most: number): readonly Column<DestinationJson>[] => [
   {

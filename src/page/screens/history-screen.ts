@@ -16,6 +16,9 @@ import type { View } from '../markup/view.ts'
 import { instantText, type TimeRange } from '../markup/time-range.ts'
 import { addressPart } from '../markup/long-words.ts'
 
+const ABOUT =
+  'Mail that has left the queue, in the order in which that was recorded, the last first. “Left” is the time of the outcome of a recipient.'
+
 /** The conditions of the API as the fields of the form have them; empty for none. */
 type HistoryQuery = Readonly<Record<keyof typeof historyConditions, string>>
 
@@ -128,8 +131,7 @@ export function historyScreen(view: View, facts: HistoryFacts): Screen {
   return {
     title: 'History',
     place: 'history',
-    main: html`${heading('History', 'Mail that has left the queue, the last first.')} ${filterForm(view, query, range)}
-    ${listOr(problem, () => listOf(view, facts, { ...asked }))}
+    main: html`${heading('History', ABOUT)} ${filterForm(view, query, range)} ${listOr(problem, () => listOf(view, facts, { ...asked }))}
     ${asCommand(['history', 'list', ...options], { method: 'GET', path: `api/v1/history${queryText(asked)}` })}`,
   }
 }

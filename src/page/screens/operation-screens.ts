@@ -1,4 +1,6 @@
 /** An operation in its three steps: the dry run, the progress, and the result with its undo. */
+import { asSentence, transferText } from '../../presentation/text.ts'
+import { actionWords } from '../../presentation/action-words.ts'
 import { ERASE, RESEND, type OperationName, type PassedOver } from '../../queue/operation-request.ts'
 import type { OperationJson, OperationPlanJson } from '../../resources/operation-json.ts'
 import { asCommand, type ApiCall } from '../markup/command-lines.ts'
@@ -12,7 +14,6 @@ import { marked, shapeOf } from '../markup/marks.ts'
 import { facts } from '../markup/html-table.ts'
 import { byteSize, clockTime, count, distance, messages, plural } from '../markup/times.ts'
 import { passedOverTexts } from '../../presentation/passed-over.ts'
-import { transferText } from '../../presentation/text.ts'
 import type { View } from '../markup/view.ts'
 import { breakable } from '../markup/long-words.ts'
 
@@ -79,7 +80,7 @@ const isVerb = (operation: string): operation is OperationName => operation in T
 const textsOf = (operation: string): Verb | null => DEPARTED.get(operation) ?? (isVerb(operation) ? TEXTS[operation] : null)
 
 /** An action that is not an operation on messages has its name. */
-const nameOf = (operation: string): string => textsOf(operation)?.name ?? `${operation.charAt(0).toUpperCase()}${operation.slice(1)}`
+const nameOf = (operation: string): string => textsOf(operation)?.name ?? asSentence(actionWords(operation))
 
 interface PlanFacts {
   readonly plan: OperationPlanJson & Pick<OperationJson, 'operation'>

@@ -4,7 +4,7 @@ import { html, type Html, type Part } from '../../presentation/html.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { linkTo, messageLink } from '../markup/links.ts'
-import { marked } from '../markup/marks.ts'
+import { goneMark, marked } from '../markup/marks.ts'
 import { clockTime, count } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { addressPart } from '../markup/long-words.ts'
@@ -49,7 +49,7 @@ const columnsOf = (view: View): readonly Column<FoundMessageJson>[] => [
 
 function stateCell(one: FoundMessageJson): Html {
   const state = stateOf(one)
-  return state === 'has left' ? marked('gone', state) : marked(state)
+  return state === 'has left' ? goneMark(state) : marked(state)
 }
 
 /** The outcome of mail that has left, when all its recipients have the same. */

@@ -8,7 +8,7 @@ import { asCommand } from '../../markup/command-lines.ts'
 import { answer, buttonLink, heading, section, type Screen } from '../../markup/frame.ts'
 import { html, type Html, type Part } from '../../../presentation/html.ts'
 import { destinationLink, linkTo, logLink } from '../../markup/links.ts'
-import { marked } from '../../markup/marks.ts'
+import { goneMark, marked } from '../../markup/marks.ts'
 import { facts, table, type Column, type Fact } from '../../markup/html-table.ts'
 import { timeline, TIMELINE_SCALES, timelineAxis, type TimelineMark, type TimelineScale } from '../../markup/message-timeline.ts'
 import { replyPart } from '../../markup/reply.ts'
@@ -241,7 +241,7 @@ export function messageScreen(view: View, shown: MessageFacts): Screen {
     title: id,
     place: queue === 'gone' ? 'history' : 'messages',
     main: html`${heading(
-      html`<span class="id">${id}</span> ${marked(queue, queue === 'gone' ? 'has left the queue' : queue)}`,
+      html`<span class="id">${id}</span> ${queue === 'gone' ? goneMark('has left the queue') : marked(queue)}`,
       html`from ${addressPart(message.sender)} to ${toText(message.recipients)}`,
       buttonsOf(view, message),
     )}

@@ -1,6 +1,6 @@
 /** The answer of the screen of a message in one or two sentences: why is it here, or what became of it? Pure. */
 import { causeOf, shownCause } from '../../../mail/failure-cause.ts'
-import { clipped, ended, grouped } from '../../../presentation/text.ts'
+import { clippedWords, ended, grouped } from '../../../presentation/text.ts'
 import type { MessageStoryJson } from '../../../resources/message-story-json.ts'
 import { clockText, type ZonedNow } from '../../markup/times.ts'
 import { shownReply } from '../../markup/reply.ts'
@@ -24,7 +24,7 @@ const REPLY_LENGTH = 90
 const replyText = (whole: string | null): string => {
   if (whole === null) return ''
   const { codes, text } = shownReply(whole)
-  const said = clipped(`${codes} ${text}`.trim(), REPLY_LENGTH)
+  const said = clippedWords(`${codes} ${text}`.trim(), REPLY_LENGTH)
   return said === '' ? '' : `: ${said}`
 }
 

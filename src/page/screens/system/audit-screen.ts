@@ -1,4 +1,5 @@
 /** The audit log: who changed the queue, when, how, and what can be undone. */
+import { actionPattern, actionWords } from '../../../presentation/action-words.ts'
 import { changedText } from '../../../presentation/changed-text.ts'
 import type { AuditEntryJson, AuditPageJson } from '../../../resources/operation-json.ts'
 import { asCommand } from '../../markup/command-lines.ts'
@@ -37,7 +38,8 @@ const columnsOf = (view: View): readonly Column<AuditEntryJson>[] => [
   { heading: 'Who', cell: ({ who }) => breakable(who) },
   {
     heading: 'Action',
-    cell: ({ id, action }) => html`<a class="whole" href="${linkTo(view, `operations/${id}`, { back: 'audit' })}">${action}</a>`,
+    cell: ({ id, action }) =>
+      html`<a class="whole" href="${linkTo(view, `operations/${id}`, { back: 'audit' })}">${actionWords(action)}</a>`,
   },
   { heading: 'State', cell: ({ state }) => marked(state) },
   { heading: 'Changed', cell: (one) => html`<span class="whole">${changedText(one)}</span>` },
@@ -49,7 +51,7 @@ const columnsOf = (view: View): readonly Column<AuditEntryJson>[] => [
 const filterForm = (view: View, { query: { who, action, request_id: request, ...query }, range }: AuditFacts): Html =>
   html`<form class="filter" action="${linkTo(view, 'audit')}" method="get">
     ${field({ name: 'who', label: 'Who', value: who, example: 'page:*' })}
-    ${field({ name: 'action', label: 'Action', value: action, example: 'hold, token*' })}
+    ${field({ name: 'action', label: 'Action', value: action, example: 'hold, token add' })}
     ${field({ name: 'request_id', label: 'Request', value: request, example: 'X-Request-Id' })}
     ${rangeField(view, { name: 'recorded_after', label: 'From', value: query.recorded_after, at: range.after })}
     ${rangeField(view, { name: 'recorded_before', label: 'To', value: query.recorded_before, at: range.before })}
@@ -73,7 +75,7 @@ function listOf(view: View, { page, query, before }: AuditFacts, asked: Query): 
 export function auditScreen(view: View, facts: AuditFacts): Screen {
   const { query, range, before, problem } = facts
   const recorded = { recorded_after: instantText(range.after), recorded_before: instantText(range.before) }
-  const asked = { who: query.who, action: query.action, request_id: query.request_id, ...recorded }
+  const asked = { who: query.who, action: actionPattern(query.action), request_id: query.request_id, ...recorded }
   const options = Object.entries(recorded).flatMap(([name, value]) => (value === '' ? [] : [`--${name.replaceAll('_', '-')}`, value]))
   return {
     title: 'Audit',

@@ -12,7 +12,15 @@ import { table, type Column } from '../../markup/html-table.ts'
 import { count, distance, plural, span } from '../../markup/times.ts'
 import type { View } from '../../markup/view.ts'
 
-const MARKS: Readonly<Record<NodeJson['state'], string>> = { active: 'open', draining: 'suspended', silent: 'warning', lost: 'dead' }
+const STATES: Readonly<Record<NodeJson['state'], readonly [mark: string, about: string]>> = {
+  active: ['open', 'accepts and delivers mail'],
+  draining: ['suspended', 'hands its destinations over to the other nodes, and begins no new deliveries'],
+  silent: ['warning', 'without a sign of life for node_lease'],
+  lost: ['dead', 'taken over by another node, until a node of its name joins or it is removed'],
+}
+
+/** The state of a node with its meaning. */
+export const nodeMark = (state: NodeJson['state']): Html => marked(STATES[state][0], state, STATES[state][1])
 
 const nodePlace = (name: string): string => `nodes/${encodeURIComponent(name)}`
 
@@ -45,7 +53,7 @@ const columnsOf = (view: View): readonly Column<NodeJson>[] => [
     isTitle: true,
     cell: ({ name, answers }) => html`${name}${answers ? html` <span class="faint">answers this page</span>` : null}`,
   },
-  { heading: 'State', cell: ({ state }) => marked(MARKS[state], state) },
+  { heading: 'State', cell: ({ state }) => nodeMark(state) },
   { heading: 'Shards', kind: 'number', cell: (one) => live(one, 'shards', one.shards) },
   { heading: 'Active queue', kind: 'number', cell: (one) => live(one, 'leased', one.leased) },
   {

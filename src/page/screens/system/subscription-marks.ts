@@ -15,9 +15,9 @@ export const subscriptionLink = (view: View, name: string): string => linkTo(vie
 export const stateOf = ({ state, tries }: Pick<SubscriptionJson, 'state' | 'tries'>): 'active' | 'failing' | 'disabled' =>
   state === 'disabled' ? 'disabled' : tries > 0 ? 'failing' : 'active'
 
-export const stateMark = (one: SubscriptionJson): Html => {
+export const stateMark = (one: Pick<SubscriptionJson, 'state' | 'tries'>): Html => {
   const state = stateOf(one)
-  return marked(state === 'active' ? 'open' : state, state)
+  return state === 'active' ? marked('open', state, 'events are sent as they happen') : marked(state)
 }
 
 /** `https://…`, or the words for events that are only read. */
