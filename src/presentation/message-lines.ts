@@ -59,16 +59,16 @@ function seconds(at: WallTime | null): string {
   return `${whole}${FRACTIONS[at - whole * 1000]}`
 }
 
-function recipientJson(recipient: ListedRecipient, next: string, records: DestinationRecords, queue: ListedMessage['queue']): string {
+function recipientJson(recipient: ListedRecipient, next: string, records: DestinationRecords, place: ListedMessage): string {
   const { state, last, node, orcpt } = recipient
   const original = orcpt === undefined ? null : differingOrcpt(recipient)
-  const reason = delayReason(recipient, queue, records)
+  const reason = delayReason(recipient, place, records)
   const first = original === null ? '{"address":"' : `{"orig_address":"${escaped(original)}","address":"`
   const why = reason === null ? '","destination":"' : reasonMember[state === 'bounced' ? 'bounce' : 'delay'](reason)
   const status = last === null ? ',"last_status":null' : statusMember(last.status)
   const end = node === undefined ? '}' : `,"leased_by":"${escaped(node)}"}`
   const where = `${first}${escaped(recipient.address)}${why}${escaped(recipient.destination)}`
-  return `${where}${stateMember(queue === 'scheduled' && state === 'waiting' ? 'scheduled' : state)}${recipient.attempts},"next_attempt_time":${next}${status}${end}`
+  return `${where}${stateMember(place.queue === 'scheduled' && state === 'waiting' ? 'scheduled' : state)}${recipient.attempts},"next_attempt_time":${next}${status}${end}`
 }
 
 /** A message as a line of JSON. */
@@ -83,7 +83,7 @@ function messageLine(listing: ListedMessage, records: DestinationRecords, wall: 
   for (const recipient of listed) {
     const next = nextAttemptAt(recipient, queue, records)
     const nextText = seconds(wall.orNull(next))
-    const json = recipientJson(recipient, nextText, records, queue)
+    const json = recipientJson(recipient, nextText, records, listing)
     recipients = recipients === '' ? json : `${recipients},${json}`
     attempts = Math.max(attempts, recipient.attempts)
     if (isLive(recipient)) expiry = Math.max(expiry ?? 0, recipient.expiresAt)

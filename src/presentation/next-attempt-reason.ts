@@ -2,7 +2,7 @@
  * Explains the time of a recipient's next attempt: the rule and parameters that determine the time, and the command that would
  * change it.
  */
-import { holdingQuota, isOrdered, namesInstant } from '../mail/message-times.ts'
+import { isOrdered, namesInstant } from '../mail/message-times.ts'
 import { formatDuration } from '../system/duration.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
 import type { QueueTime } from '../system/clock.ts'
@@ -13,7 +13,7 @@ import type { LiveDestination } from '../queue/scheduler/destination.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
 import { span } from './text.ts'
 import { blockedBy } from './destination-state.ts'
-import type { WaitsFor } from './recipient-status.ts'
+import { quotaReason, type WaitsFor } from './recipient-status.ts'
 
 interface RuleFacts {
   readonly recipient: Recipient
@@ -52,8 +52,8 @@ export function ruleFor(facts: RuleFacts): string | null {
 /** The rule for a message whose client, or an operator, has named the time of its next attempt. The time is shown beside it. */
 function namedTime({ story: { message } }: RuleFacts): string {
   const { holdRequest = '' } = message
-  const held = holdingQuota(holdRequest)
-  if (held !== undefined) return `scheduled: quota ${held.quota}, ${held.limit}, is used up until then`
+  const quota = quotaReason(message)
+  if (quota !== null) return `scheduled: ${quota} until then`
   const asked = (origin: string): string => (namesInstant(holdRequest) ? 'a time of day' : `an interval after the ${origin}`)
   if (isOrdered(holdRequest)) return `scheduled by an operator, who named ${asked('order')} (queue reschedule)`
   return `scheduled by the client, which named ${asked('acceptance')} (HOLDFOR, HOLDUNTIL, not_before)`

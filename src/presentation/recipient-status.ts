@@ -3,7 +3,8 @@
  * from the recipient, the queue of its message and the recorded state of its destination. Pure.
  */
 import type { QueueTime } from '../system/clock.ts'
-import type { DestinationName } from '../mail/message.ts'
+import type { DestinationName, Message } from '../mail/message.ts'
+import { holdingQuota } from '../mail/message-times.ts'
 import type { LiveDestination } from '../queue/scheduler/destination.ts'
 import type { ListedRecipient, MessageDetails } from '../store/queue-reader.ts'
 import { recordedState } from '../store/destination-status.ts'
@@ -60,15 +61,32 @@ export function nextAttemptAt(recipient: ListedRecipient, queue: Queue, records:
   return null
 }
 
+/** The queue of a message, and what holds it there. */
+interface Place {
+  readonly queue: Queue
+  readonly message: Pick<Message, 'holdRequest'>
+}
+
+/** `quota app, 1000/1h, is used up`; null for mail that no quota holds. */
+export function quotaReason({ holdRequest = '' }: Place['message']): string | null {
+  const held = holdingQuota(holdRequest)
+  return held === undefined ? null : `quota ${held.quota}, ${held.limit}, is used up`
+}
+
+/** The quota that holds scheduled mail; null for other mail. */
+const heldBy = (waits: WaitsFor, { message }: Place): string | null => (waits === 'schedule' ? quotaReason(message) : null)
+
 /**
  * Short reason of a recipient, which begins at the code of a reply. Null during a delivery and before the first attempt at an
- * open destination. Mail that waits for a suspended destination has the text of `delayReason`. Mail that waits for a dead destination
+ * open destination. Mail that waits for a suspended destination, or that a quota holds, has the text of `delayReason`. Mail that waits for a dead destination
  * has the reply or the reason for which the destination is dead.
  */
-export function shortReason(recipient: ListedRecipient, queue: Queue, records: DestinationRecords): string | null {
-  const waits = waitsFor(recipient, queue, records)
+export function shortReason(recipient: ListedRecipient, place: Place, records: DestinationRecords): string | null {
+  const waits = waitsFor(recipient, place.queue, records)
   if (waits === 'delivery') return null
-  if (waits === 'resume') return delayReason(recipient, queue, records)
+  if (waits === 'resume') return delayReason(recipient, place, records)
+  const quota = heldBy(waits, place)
+  if (quota !== null) return quota
   const own = recipient.last === null ? null : (recipient.last.reply ?? recipient.last.reason)
   const site = waits === 'probe' ? (records.get(recipient.destination)?.siteStatus ?? null) : null
   return site === null ? own : (site.reply ?? site.reason)
@@ -78,11 +96,13 @@ export function shortReason(recipient: ListedRecipient, queue: Queue, records: D
  * Reason of a recipient in listings. Null during a delivery, as in Postfix, and before the first attempt at an open destination.
  * Mail that waits for a suspended destination has the operator and the reason of the suspension. Mail that waits for a dead
  * destination has the destination's site status as its reason, unless its own last attempt had that result. The destination of
- * scheduled mail does not matter before its time.
+ * scheduled mail does not matter before its time; the quota that holds it is its reason.
  */
-export function delayReason(recipient: ListedRecipient, queue: Queue, records: DestinationRecords): string | null {
-  const waits = waitsFor(recipient, queue, records)
+export function delayReason(recipient: ListedRecipient, place: Place, records: DestinationRecords): string | null {
+  const waits = waitsFor(recipient, place.queue, records)
   if (waits === 'delivery') return null
+  const quota = heldBy(waits, place)
+  if (quota !== null) return quota
   const suspension = waits === 'resume' ? (records.get(recipient.destination)?.suspension ?? null) : null
   if (suspension !== null) {
     const { reason: given } = suspension

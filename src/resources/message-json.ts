@@ -49,6 +49,7 @@ export const messageShape = z.object({
 })
 
 type Queue = MessageDetails['queue']
+type Listed = Omit<ListedMessage, 'queue' | 'recipientCount'> & { readonly queue: Queue }
 type RecipientJson = Json<typeof recipientShape> & { readonly destination: string }
 
 /** A message that is not in the maildrop. */
@@ -58,12 +59,8 @@ export interface MessageJson extends Json<typeof messageShape> {
 }
 
 /** Absent members are undefined instead of omitted, because long listings are faster with objects of one shape. */
-function recipientJson(
-  recipient: ListedRecipient,
-  { nextTime, queue }: { readonly nextTime: number | null; readonly queue: Queue },
-  records: DestinationRecords,
-): RecipientJson {
-  const reason = delayReason(recipient, queue, records) ?? undefined
+function recipientJson(recipient: ListedRecipient, nextTime: number | null, listed: Listed, records: DestinationRecords): RecipientJson {
+  const reason = delayReason(recipient, listed, records) ?? undefined
   const isBounced = recipient.state === 'bounced'
   return {
     orig_address: differingOrcpt(recipient) ?? undefined,
@@ -71,7 +68,7 @@ function recipientJson(
     bounce_reason: isBounced ? reason : undefined,
     delay_reason: isBounced ? undefined : reason,
     destination: recipient.destination,
-    state: queue === 'scheduled' && recipient.state === 'waiting' ? 'scheduled' : recipient.state,
+    state: listed.queue === 'scheduled' && recipient.state === 'waiting' ? 'scheduled' : recipient.state,
     attempts: recipient.attempts,
     next_attempt_time: nextTime,
     last_status: recipient.last?.status ?? null,
@@ -80,11 +77,7 @@ function recipientJson(
 }
 
 /** The object of `queue list --json` and `postqueue -j`. presentation/message-lines makes its text without the object. */
-export function messageJson(
-  listed: Omit<ListedMessage, 'queue' | 'recipientCount'> & { readonly queue: Queue },
-  records: DestinationRecords,
-  wall: WallView,
-): MessageJson {
+export function messageJson(listed: Listed, records: DestinationRecords, wall: WallView): MessageJson {
   const { message, queue } = listed
   const recipients: RecipientJson[] = []
   let attempts = 0
@@ -92,7 +85,7 @@ export function messageJson(
   let earliest: QueueTime | null = null
   for (const recipient of listed.recipients) {
     const at = nextAttemptAt(recipient, queue, records)
-    recipients.push(recipientJson(recipient, { nextTime: wall.secondsOrNull(at), queue }, records))
+    recipients.push(recipientJson(recipient, wall.secondsOrNull(at), listed, records))
     attempts = Math.max(attempts, recipient.attempts)
     if (isLive(recipient)) expiry = Math.max(expiry ?? 0, recipient.expiresAt)
     if (at !== null) earliest = Math.min(earliest ?? at, at)

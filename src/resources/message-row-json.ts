@@ -28,11 +28,8 @@ export const messageRowShape = z
 
 export type MessageRowJson = Json<typeof messageRowShape>
 
-export function messageRowJson(
-  { message, queue, recipients, forcedExpire }: ListedMessage,
-  records: DestinationRecords,
-  wall: WallView,
-): MessageRowJson {
+export function messageRowJson(listed: ListedMessage, records: DestinationRecords, wall: WallView): MessageRowJson {
+  const { message, queue, recipients, forcedExpire } = listed
   let attempts = 0
   let next: QueueTime | null = null
   let reason: string | null = null
@@ -42,8 +39,8 @@ export function messageRowJson(
     const at = nextAttemptAt(recipient, queue, records)
     if (at !== null && (next === null || at < next)) next = at
     if (reason !== null) continue
-    reason = delayReason(recipient, queue, records)
-    short = shortReason(recipient, queue, records)
+    reason = delayReason(recipient, listed, records)
+    short = shortReason(recipient, listed, records)
   }
   return {
     queue_id: queueIdOf(message),

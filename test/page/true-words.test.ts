@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { configFrom } from '../../src/config/load.ts'
 import type { DestinationDetailsJson } from '../../src/resources/destination-json.ts'
+import { quotaRequestOf } from '../../src/mail/message-times.ts'
 import { MINUTE, SECOND } from '../../src/system/clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { goldenReport } from '../support/domain-reports.ts'
@@ -177,6 +178,18 @@ test('actions are named in the words of their commands, which the filter takes, 
     expect([asked, await actionsIn(`?action=${encodeURIComponent(asked)}`)]).toEqual([asked, ['suppression add']])
   for (const asked of ['token add', 'token-add']) expect(await actionsIn(`?action=${encodeURIComponent(asked)}`)).toEqual(['token add'])
   expect(await words('operations/2')).toContain('Suppression add')
+})
+
+test('a list names the quota that holds a message, as the screen of the message does', async () => {
+  world = await ApiWorld.open('sqlite')
+  const notBefore = world.queue.clock.now() + 30 * MINUTE
+  const holdRequest = quotaRequestOf({ quota: 'app', limit: '3/1h', recipients: 1, sender: 'app@us.example' })
+  const id = await world.queue.accept(['ann@a.example'], { times: { notBefore, scheduled: true, holdRequest } })
+  expect(await words('messages')).toMatch(/a\.example quota app, 3\/1h, is used up/)
+  expect(await words(`messages/${id}`)).toContain('(scheduled: quota app, 3/1h, is used up until then)')
+  const entry = { queue_id: id, recipients: [{ delay_reason: 'quota app, 3/1h, is used up' }] }
+  expect((await world.api.get('/messages')).json).toMatchObject({ messages: [entry] })
+  expect(JSON.parse((await world.api.get('/messages?format=ndjson')).text)).toMatchObject(entry)
 })
 
 test('the history says by what it is ordered, and which time a row has', async () => {

@@ -79,8 +79,9 @@ const listed: fc.Arbitrary<ListedMessage> = fc
       messageId: maybe(text),
       class: maybe(text),
       share: maybe(text),
+      holdRequest: maybe(fc.constantFrom('for;3600', 'quota;app;3/1h;1;app@us.example', 'quota;"a\\;1/1h;1;')),
     }),
-    queue: fc.constantFrom('incoming', 'active', 'deferred', 'hold', 'corrupt', 'trash'),
+    queue: fc.constantFrom('incoming', 'active', 'deferred', 'scheduled', 'hold', 'corrupt', 'trash'),
     forcedExpire: fc.boolean(),
     recipients: fc.array(recipient, { maxLength: 4 }),
   })

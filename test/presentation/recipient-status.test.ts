@@ -1,6 +1,7 @@
 /** Reasons of recipients in listings, by the event for which they wait. */
 import { expect, test } from 'vitest'
 import { delayReason, recordsByName, shortReason } from '../../src/presentation/recipient-status.ts'
+import { quotaRequestOf } from '../../src/mail/message-times.ts'
 import type { ListedRecipient, MessageDetails } from '../../src/store/queue-reader.ts'
 import type { DestinationRecord } from '../../src/store/queue-store.ts'
 
@@ -21,9 +22,10 @@ const RECORDS = recordsByName([
   recordOf('suspended.example', { suspension: { by: 'ann', at: 0, until: null, reason: 'repair' } as DestinationRecord['suspension'] }),
 ])
 
-const reasonsOf = (destination: string, queue: MessageDetails['queue'], differs: Partial<ListedRecipient> = {}) => {
+const reasonsOf = (destination: string, queue: MessageDetails['queue'], differs: Partial<ListedRecipient> = {}, holdRequest?: string) => {
   const recipient = { state: 'waiting', destination, last: null, ...differs } as ListedRecipient
-  return [delayReason(recipient, queue, RECORDS), shortReason(recipient, queue, RECORDS)]
+  const place = { queue, message: { holdRequest } }
+  return [delayReason(recipient, place, RECORDS), shortReason(recipient, place, RECORDS)]
 }
 
 const refused = { status: '4.2.2', reason: 'host x said: 452 full', stage: 'rcpt', reply: '452 full' } as const
@@ -39,6 +41,15 @@ test('scheduled mail waits for its time, whatever the state of its destination',
     expect(reasonsOf(destination, 'scheduled')).toEqual([null, null])
     expect(reasonsOf(destination, 'scheduled', { last: refused })).toEqual(['host x said: 452 full', '452 full'])
   }
+})
+
+test('mail that a quota holds has the quota as its reason, until it is released or put on hold', () => {
+  const quota = quotaRequestOf({ quota: 'app', limit: '3/1h', recipients: 1, sender: 'app@us.example' })
+  const held = 'quota app, 3/1h, is used up'
+  expect(reasonsOf('suspended.example', 'scheduled', {}, quota)).toEqual([held, held])
+  expect(reasonsOf('open.example', 'hold', { state: 'parked' }, quota)).toEqual([null, null])
+  expect(reasonsOf('open.example', 'deferred', { last: refused }, quota)).toEqual(['host x said: 452 full', '452 full'])
+  expect(reasonsOf('open.example', 'scheduled', {}, 'for;3600')).toEqual([null, null])
 })
 
 test('mail on hold, and mail of an open destination, has the reason of its last attempt', () => {

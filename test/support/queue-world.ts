@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { parseNotice, type ParsedNotice } from '../../src/bounce/dsn-parser.ts'
 import type { Relay } from '../../src/relay/relay.ts'
 import type { EnvelopeRecipient } from '../../src/mail/envelope.ts'
+import type { MessageTimes } from '../../src/mail/message-times.ts'
 import { queueIdOf, type DestinationName, type Recipient } from '../../src/mail/message.ts'
 import type { OperationName, OperationSummary } from '../../src/queue/operation-request.ts'
 import { inChunks } from '../../src/store/chunks.ts'
@@ -92,12 +93,23 @@ export class QueueWorld {
       sender = 'app@us.example',
       content = 'Subject: hi\r\n\r\nhi\r\n',
       class: name,
-    }: { readonly sender?: string; readonly content?: string; readonly class?: string } = {},
+      times,
+    }: { readonly sender?: string; readonly content?: string; readonly class?: string; readonly times?: MessageTimes } = {},
   ): Promise<string> {
     const { intake } = this.relay
     const { id, arrivedAt } = intake.begin()
     const bytes = Buffer.from(content)
-    const message = { id, createdAt: arrivedAt, arrivedAt, sender, size: bytes.length, contentId: id, smtputf8: false, class: name }
+    const message = {
+      id,
+      createdAt: arrivedAt,
+      arrivedAt,
+      sender,
+      size: bytes.length,
+      contentId: id,
+      smtputf8: false,
+      class: name,
+      ...times,
+    }
     const recipients = to.map((one) => (typeof one === 'string' ? { address: one } : one))
     await intake.take({ message, recipients, content: inChunks(bytes), client: null })
     return queueIdOf(message)

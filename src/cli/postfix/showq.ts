@@ -34,12 +34,12 @@ const recipientLine = (address: string): string => `${' '.repeat(RECIPIENT_COLUM
 
 /** Formats one message. Recipients with a reason are printed first; a reason that successive recipients share is printed once. */
 export function showqMessage(listed: ListedMessage, records: DestinationRecords, clock: Clock): string {
-  const { message, recipients, queue } = listed
+  const { message, recipients } = listed
   const id = `${queueIdOf(message)}${mark(listed)}`.padEnd(17)
   const lines = [
     `${id} ${String(message.size).padStart(8)} ${ctime(clock.wall.of(message.arrivedAt), clock)} ${maskControls(shownSender(message.sender))}`,
   ]
-  const entries = recipients.map(({ address }, i) => ({ address, reason: reasonOf(recipients[i], queue, records) }))
+  const entries = recipients.map(({ address }, i) => ({ address, reason: reasonOf(recipients[i], listed, records) }))
   let previous = ''
   for (const { address, reason } of [...entries.filter((one) => one.reason !== null), ...entries.filter((one) => one.reason === null)]) {
     const shown = reason ?? (previous === '' ? '' : 'reason unavailable')
@@ -52,10 +52,10 @@ export function showqMessage(listed: ListedMessage, records: DestinationRecords,
 
 function reasonOf(
   recipient: ListedMessage['recipients'][number] | undefined,
-  queue: ListedMessage['queue'],
+  listed: ListedMessage,
   records: DestinationRecords,
 ): string | null {
-  const reason = recipient === undefined ? null : delayReason(recipient, queue, records)
+  const reason = recipient === undefined ? null : delayReason(recipient, listed, records)
   return reason === null ? null : maskControls(reason)
 }
 

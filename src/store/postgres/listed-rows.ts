@@ -18,6 +18,7 @@ interface ListedMessageColumns {
   readonly expires: number | null
   readonly class: string | null
   readonly share: string | null
+  readonly hold_request: string | null
 }
 
 interface ListedRecipientColumns {
@@ -46,6 +47,7 @@ export const toListedMessage = (id: MessageId, row: ListedMessageColumns): Messa
   expires: row.expires ?? undefined,
   class: row.class ?? undefined,
   share: row.share ?? undefined,
+  holdRequest: row.hold_request ?? undefined,
 })
 
 export const toListedRecipient = (row: ListedRecipientColumns): ListedRecipient => ({

@@ -28,7 +28,7 @@ const LIVE_ENTRIES = `json_agg(
   json_build_array(r.id, r.state, r.destination, r.address, r.orcpt, r.due_at, r.expires_at, r.steps, r.attempts, r.last) order by r.id)`
 const LIVE = `from recipient r where ${THEIRS} and r.settled_at is null`
 const OF_MESSAGE =
-  'message.id as message, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire, not_before, scheduled, expires, class, share'
+  'message.id as message, created_at, arrived_at, sender, size, content_id, message_id, placement, forced_expire, not_before, scheduled, expires, class, share, hold_request'
 
 /** Columns that a listing reads of a message, and its live recipients. With `most`, so many of them, the number of all, and the queue. */
 export const listedColumns =

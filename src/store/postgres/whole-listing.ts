@@ -27,7 +27,7 @@ import type { ListedRow } from './writing/rows.ts'
 const MESSAGE_LISTS = [
   ...['message', 'created_at', 'arrived_at', 'size', 'content_id', 'not_before', 'expires'].map(bigintList),
   ...['sender', 'placement'].map(textList),
-  ...['message_id', 'class', 'share'].map(nullableList),
+  ...['message_id', 'class', 'share', 'hold_request'].map(nullableList),
   ...['forced_expire', 'scheduled'].map(booleanList),
 ].join(', ')
 const RECIPIENT_LISTS = [
@@ -42,7 +42,7 @@ export const listedWhole = ({ after, through }: IdRange, { limit, newestFirst }:
   statement(
     (add) => `
       select ${MESSAGE_LISTS} from (
-        select message.id as message, created_at, arrived_at, sender, size, content_id, message_id, class, share, placement,
+        select message.id as message, created_at, arrived_at, sender, size, content_id, message_id, class, share, hold_request, placement,
           forced_expire, coalesce(not_before, 0) as not_before, coalesce(scheduled, false) as scheduled, coalesce(expires, 0) as expires
         from message
         where message.id > ${add(after)} and message.id <= ${add(through)} and placement <> 'trash'
@@ -76,6 +76,8 @@ interface MessageLists {
   readonly class_count: number
   readonly share: string
   readonly share_count: number
+  readonly hold_request: string
+  readonly hold_request_count: number
   readonly placement: string
   readonly forced_expire: Buffer
   /** 0 for none. */
@@ -137,7 +139,8 @@ function messagesIn(lists: MessageLists): readonly WholeRow[] | null {
   const [sender, placement] = [textsIn(lists.sender, count), textsIn(lists.placement, count)]
   const messageId = nullablesIn(lists.message_id, count, lists.message_id_count)
   const [ofClass, share] = [nullablesIn(lists.class, count, lists.class_count), nullablesIn(lists.share, count, lists.share_count)]
-  if (sender === null || placement === null || messageId === null || ofClass === null || share === null) return null
+  const holdRequest = nullablesIn(lists.hold_request, count, lists.hold_request_count)
+  if (sender === null || placement === null || messageId === null || ofClass === null || share === null || holdRequest === null) return null
   const rows: WholeRow[] = []
   for (let n = 0; n < count; n++)
     rows.push({
@@ -150,6 +153,7 @@ function messagesIn(lists: MessageLists): readonly WholeRow[] | null {
       message_id: messageId[n]!,
       class: ofClass[n]!,
       share: share[n]!,
+      hold_request: holdRequest[n]!,
       placement: placement[n]! as Placement,
       forced_expire: booleanAt(lists.forced_expire, n),
       not_before: bigintAt(lists.not_before, n) || null,

@@ -130,4 +130,5 @@ export type ListedRow = Pick<
   | 'expires'
   | 'class'
   | 'share'
+  | 'hold_request'
 >

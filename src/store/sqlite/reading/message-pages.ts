@@ -22,7 +22,7 @@ import { SQLITE } from './spelling.ts'
 
 /** The placement is null for `queued`. */
 const OF_MESSAGE = `id, created_at, arrived_at, sender, size, content_id, message_id, nullif(placement, 'queued'), forced_expire,
-  not_before, scheduled, expires, class, share`
+  not_before, scheduled, expires, class, share, hold_request`
 
 type MessageRow = readonly [
   id: number,
@@ -39,6 +39,7 @@ type MessageRow = readonly [
   expires: number | null,
   class_name: string | null,
   share: string | null,
+  hold_request: string | null,
 ]
 
 /** The state is null for `waiting`. */
@@ -170,6 +171,7 @@ const toListedMessage = (row: MessageRow): MessageSummary => ({
   expires: row[11] ?? undefined,
   class: row[12] ?? undefined,
   share: row[13] ?? undefined,
+  holdRequest: row[14] ?? undefined,
 })
 
 const toListedRecipient = (row: RecipientRow): ListedRecipient => ({
