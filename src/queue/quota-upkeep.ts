@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { EventRecorder } from '../outbox/event-recorder.ts'
 import { rethrowUnlessUnavailable, type QueueStore } from '../store/queue-store.ts'
-import { HOUR, MINUTE } from '../system/clock.ts'
+import { HOUR, MINUTE, type Timer } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import { TaskSet } from '../system/task-set.ts'
 import type { Events } from '../telemetry/events.ts'
@@ -38,6 +38,7 @@ export class QuotaUpkeep {
   #planned: Promise<void> = Promise.resolve()
   #tasks: readonly PeriodicTask[] = []
   #stopping = new AbortController()
+  #joining: Timer | null = null
   #hasResumed = false
 
   constructor(deps: QuotaUpkeepDeps, config: QuotaConfig) {
@@ -55,8 +56,15 @@ export class QuotaUpkeep {
     this.#stopping = new AbortController()
     this.#hasResumed = false
     this.#watch()
-    // A node of a shared queue knows which keys are its own a little later (#look).
-    if (this.quotas.isOn && !this.#deps.isShared) this.#plans.add(this.#resume().catch(rethrowUnlessUnavailable))
+    const { isShared, clock } = this.#deps
+    // A node of a shared queue knows which keys are its own once it has joined, after its start (#look).
+    if (isShared) return void (this.#joining = clock.after(MINUTE, () => this.#plans.add(this.#planAll())))
+    if (this.quotas.isOn) this.#plans.add(this.#resume().catch(rethrowUnlessUnavailable))
+    await this.#planAll()
+  }
+
+  /** Plans all held mail anew, where there may be some. */
+  async #planAll(): Promise<void> {
     if (this.quotas.isOn || (await this.#deps.store.records.quotaCounts.any().catch(rethrowUnlessUnavailable)) === true) this.#plan(null)
   }
 
@@ -71,6 +79,7 @@ export class QuotaUpkeep {
 
   async stop(): Promise<void> {
     this.#stopping.abort()
+    this.#joining?.cancel()
     const tasks = this.#tasks
     this.#tasks = []
     await Promise.all(tasks.map((task) => task.stop()))
