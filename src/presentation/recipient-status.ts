@@ -25,7 +25,7 @@ export type WaitsFor = 'due-time' | 'schedule' | 'slot' | 'delivery' | 'probe' |
 const WAITS_AT = { suspended: 'resume', dead: 'probe', open: 'due-time' } as const
 
 /** The event for which a recipient waits, as far as the store knows it. */
-function waitsFor(recipient: ListedRecipient, queue: Queue, records: DestinationRecords): WaitsFor {
+function waitsFor(recipient: Pick<ListedRecipient, 'state' | 'destination'>, queue: Queue, records: DestinationRecords): WaitsFor {
   if (recipient.state === 'leased') return 'delivery'
   if (recipient.state !== 'waiting' && recipient.state !== 'parked') return 'nothing'
   if (queue === 'hold') return 'release'
@@ -52,7 +52,11 @@ export function waitsNow(
 }
 
 /** Time of the next attempt; null when an operator must act first, and when there is none. */
-export function nextAttemptAt(recipient: ListedRecipient, queue: Queue, records: DestinationRecords): QueueTime | null {
+export function nextAttemptAt(
+  recipient: Pick<ListedRecipient, 'state' | 'destination' | 'dueAt'>,
+  queue: Queue,
+  records: DestinationRecords,
+): QueueTime | null {
   const waiting = waitsFor(recipient, queue, records)
   if (waiting === 'due-time' || waiting === 'schedule' || waiting === 'delivery') return recipient.dueAt
   const resumedAt = waiting === 'resume' ? (records.get(recipient.destination)?.suspension?.until ?? null) : null

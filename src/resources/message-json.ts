@@ -79,17 +79,18 @@ function recipientJson(recipient: ListedRecipient, nextTime: number | null, list
 /** The object of `queue list --json` and `postqueue -j`. presentation/message-lines makes its text without the object. */
 export function messageJson(listed: Listed, records: DestinationRecords, wall: WallView): MessageJson {
   const { message, queue } = listed
-  const recipients: RecipientJson[] = []
   let attempts = 0
   let expiry: QueueTime | null = null
   let earliest: QueueTime | null = null
-  for (const recipient of listed.recipients) {
+  for (const recipient of listed.groups ?? listed.recipients) {
     const at = nextAttemptAt(recipient, queue, records)
-    recipients.push(recipientJson(recipient, wall.secondsOrNull(at), listed, records))
     attempts = Math.max(attempts, recipient.attempts)
     if (isLive(recipient)) expiry = Math.max(expiry ?? 0, recipient.expiresAt)
     if (at !== null) earliest = Math.min(earliest ?? at, at)
   }
+  const recipients = listed.recipients.map((one) =>
+    recipientJson(one, wall.secondsOrNull(nextAttemptAt(one, queue, records)), listed, records),
+  )
   return {
     queue_name: queue === 'scheduled' ? 'deferred' : queue,
     queue_id: queueIdOf(message),

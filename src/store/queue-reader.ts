@@ -34,6 +34,12 @@ export function departedRecipients(
 export type ListedRecipient = Omit<Recipient, 'notify' | 'deliveryStarts' | 'settledAt' | 'noticeDue'>
 
 /**
+ * Live recipients of a message with one state, at one closed destination or at all open ones: the earliest due time, the most attempts and
+ * the latest expiry. `destination` is one of the open ones.
+ */
+export type RecipientGroup = Pick<Recipient, 'state' | 'destination' | 'dueAt' | 'attempts' | 'expiresAt'>
+
+/**
  * A message as a listing shows it, with its live recipients. Listings omit some stored data, because a queue may hold millions of
  * messages.
  */
@@ -45,6 +51,8 @@ export interface ListedMessage {
   readonly recipients: readonly ListedRecipient[]
   /** Number of live recipients. */
   readonly recipientCount: number
+  /** All live recipients, summed up, in a page with a limit of recipients. */
+  readonly groups?: readonly RecipientGroup[]
 }
 
 /** All data of one message, in the queue or in the history. */

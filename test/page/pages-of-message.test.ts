@@ -26,3 +26,17 @@ test('a message with 600 recipients', async () => {
     await world.close()
   }
 })
+
+test('a page of messages names the recipients whose destinations it has', async () => {
+  const world = await ApiWorld.open('memory')
+  try {
+    const names = ['far.example', 'a.example.org']
+    const to = Array.from({ length: 30 }, (_, n) => `user${n}@${n < 25 ? names[0] : names[1]}`)
+    await world.queue.accept(to)
+    await world.queue.advance(1_000)
+    const listed = await new PageScreens(world).text('messages')
+    expect(wholeWords(listed)).toMatch(/far\.example<\/a> <span class="faint">first 20 of 30 recipients/)
+  } finally {
+    await world.close()
+  }
+})

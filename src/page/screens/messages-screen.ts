@@ -81,11 +81,13 @@ function partiesOf({ sender, recipients, recipient_count: total }: PageEntryJson
     }${total > 1 ? html` <span class="faint">+ ${count(total - 1)}</span>` : null}`
 }
 
-/** The destination of the first recipient. */
-function destinationOf(view: View, { recipients }: PageEntryJson): Part {
+/** The destination of the first recipient, and the number of other destinations; of the recipients of the page when it has not all. */
+function destinationOf(view: View, { recipients, recipient_count: total }: PageEntryJson): Part {
   const [first, ...others] = [...new Set(recipients.map(({ destination }) => destination))]
   if (first === undefined) return '–'
-  return html`${destinationPart(view, first)}${others.length === 0 ? null : html` <span class="faint">+ ${count(others.length)}</span>`}`
+  const listed = recipients.length < total ? `first ${count(recipients.length)} of ${count(total)} recipients` : ''
+  const more = [others.length === 0 ? '' : `+ ${count(others.length)}`, listed].filter((text) => text !== '').join(', ')
+  return html`${destinationPart(view, first)}${more === '' ? null : html` <span class="faint">${more}</span>`}`
 }
 
 /** The reason for which the message waits. */

@@ -66,6 +66,7 @@ export class MemoryReader implements ReaderEngine {
         forcedExpire: held.forcedExpire,
         recipients: live.slice(0, most).map(snapshot),
         recipientCount: live.length,
+        ...(most === Infinity ? {} : { groups: live.map(snapshot) }),
       }
     })
   }

@@ -19,6 +19,9 @@ export const closedDestinations = `select name from destination where ${isClosed
 
 export const IS_DEFERRED = `(r.attempts > 0 or r.destination in (${closedDestinations}))`
 
+/** The destination of a recipient `r`, when it is closed; null otherwise. */
+export const CLOSED_DESTINATION = `case when r.destination in (${closedDestinations}) then r.destination end`
+
 /** Queue name of a message. */
 export const QUEUE_NAME = queueNameIn({
   placement: 'message.placement',

@@ -4,7 +4,7 @@ import { AUDIT_TEXTS } from '../../../src/store/records/audit-records.ts'
 import { ROUND_TEXTS } from '../../../src/store/records/operation-round.ts'
 import { spelled } from '../../../src/store/sqlite/records/record-calls.ts'
 import * as writing from '../../../src/store/sqlite/writing/queries.ts'
-import { firstLiveOf, liveBetween, liveCountsOf, liveOf } from '../../../src/store/sqlite/reading/message-pages.ts'
+import { firstLiveOf, liveBetween, liveGroupsOf, liveOf } from '../../../src/store/sqlite/reading/message-pages.ts'
 import { place, SQLITE } from '../../../src/store/sqlite/reading/spelling.ts'
 import { messageWithQueue } from '../../../src/store/sqlite/reading/sqlite-reader.ts'
 import { engineStatements } from '../../support/engine-statements.ts'
@@ -45,7 +45,7 @@ function planOf(text: string): readonly string[] {
   return rows.map(({ detail }) => detail)
 }
 
-const READING = { liveBetween: liveBetween(1, 2), liveOf: liveOf([1]), firstLiveOf: firstLiveOf(1, 2), liveCountsOf: liveCountsOf([1]) }
+const READING = { liveBetween: liveBetween(1, 2), liveOf: liveOf([1]), firstLiveOf: firstLiveOf(1, 2), liveGroupsOf: liveGroupsOf([1]) }
 
 const TEXTS: readonly (readonly [string, string])[] = [
   ...(await engineStatements('sqlite')),

@@ -12,10 +12,17 @@ import {
 } from '../../../mail/message.ts'
 import { recipientRange } from '../../sql/id-ranges.ts'
 import type { QueueFilter } from '../../message-conditions.ts'
-import type { ListedMessage, ListedRecipient } from '../../queue-reader.ts'
+import type { ListedMessage, ListedRecipient, RecipientGroup } from '../../queue-reader.ts'
 import { queueNameOf } from '../../decisions/queue-name.ts'
 import { queueOf, type MessagePage } from '../../sql/engine.ts'
-import { closedDestinations, IS_DEFERRED, listedBy, type ListedForm, type Selection } from '../../sql/message-selection.ts'
+import {
+  CLOSED_DESTINATION,
+  closedDestinations,
+  IS_DEFERRED,
+  listedBy,
+  type ListedForm,
+  type Selection,
+} from '../../sql/message-selection.ts'
 import { rowsOf, statement, type Query, type Read } from '../../sql/read.ts'
 import { readableStatus } from '../../stored-values.ts'
 import { SQLITE } from './spelling.ts'
@@ -83,19 +90,19 @@ export const firstLiveOf = (message: MessageId, most: number): Query =>
       order by r.id limit ${add(most)}`,
   )
 
-/** Number of live recipients of messages, and whether one is in delivery or deferred. */
-export const liveCountsOf = (messages: readonly MessageId[]): Query =>
+/** Live recipients of messages, by state and closed destination. */
+export const liveGroupsOf = (messages: readonly MessageId[]): Query =>
   statement(
     (add) => `
-      select value as id, count(*) as recipients, max(state = 'leased') as isActive, max(${IS_DEFERRED}) as isDeferred
+      select value as id, state, min(destination) as destination, min(due_at) as dueAt, max(attempts) as attempts,
+        max(expires_at) as expiresAt, count(*) as recipients, max(${IS_DEFERRED}) as isDeferred
       from json_each(${add(JSON.stringify(messages))}) cross join recipient r on r.id ${recipientRange('value')}
-      where settled_at is null group by value`,
+      where settled_at is null group by value, state, ${CLOSED_DESTINATION}`,
   )
 
-interface LiveCount {
+interface LiveGroup extends RecipientGroup {
   readonly id: MessageId
   readonly recipients: number
-  readonly isActive: 0 | 1
   readonly isDeferred: 0 | 1
 }
 
@@ -139,18 +146,19 @@ function assembled(rows: readonly MessageRow[], live: readonly RecipientRow[], c
 
 /** The messages among the rows that have live recipients, each with at most `most` of them. */
 function* shortened(rows: readonly MessageRow[], most: number): Read<ListedMessage[]> {
-  const counts = new Map((yield* rowsOf<LiveCount>(liveCountsOf(rows.map(([id]) => id)))).map((one) => [one.id, one]))
+  const groupsOf = Map.groupBy(yield* rowsOf<LiveGroup>(liveGroupsOf(rows.map(([id]) => id))), ({ id }) => id)
   const listed: ListedMessage[] = []
   for (const row of rows) {
-    const count = counts.get(row[0])
-    if (count === undefined) continue
-    const placement = placementOf(row)
+    const groups = groupsOf.get(row[0])
+    if (groups === undefined) continue
+    const [isActive, isDeferred] = [groups.some(({ state }) => state === 'leased'), groups.some((one) => one.isDeferred === 1)]
     listed.push({
       message: toListedMessage(row),
-      queue: queueNameOf({ placement, scheduled: row[10] === 1, isActive: count.isActive === 1, isDeferred: count.isDeferred === 1 }),
+      queue: queueNameOf({ placement: placementOf(row), scheduled: row[10] === 1, isActive, isDeferred }),
       forcedExpire: row[8] === 1,
       recipients: (yield* rowsOf<RecipientRow>(arrays(firstLiveOf(row[0], most)))).map(toListedRecipient),
-      recipientCount: count.recipients,
+      recipientCount: groups.reduce((sum, { recipients }) => sum + recipients, 0),
+      groups,
     })
   }
   return listed
