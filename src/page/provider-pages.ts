@@ -4,7 +4,7 @@ import { actorOf } from '../http/requests/requester.ts'
 import { formBody } from '../http/request-body.ts'
 import { route, type Route, type RouteRequest } from '../http/route-table.ts'
 import { namedDestinations } from '../queries/destinations.ts'
-import { providerDetails, providerList, providerName } from '../queries/providers.ts'
+import { namedProvider, namedProviders, providerDetails, providerName } from '../queries/providers.ts'
 import { suspensionForm, suspensionOf } from './suspension-form.ts'
 import { FORM_LIMIT, requesterOf, screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
 import { providerScreen, providersScreen } from './screens/providers-screen.ts'
@@ -31,11 +31,11 @@ const changed = (name: string) => ({ kind: 'redirect', location: `../${encodeURI
 export const providerPages = (deps: PageDeps): readonly Route[] => [
   screenRoute(deps, { path: '/providers', slots: 'searches' }, async (request, view) => {
     unlimited(request)
-    return screenAnswer(view, providersScreen(view, await providerList(deps.view)))
+    return screenAnswer(view, providersScreen(view, await namedProviders(deps.view)))
   }),
   screenRoute(deps, { path: '/providers/:name', slots: 'searches' }, async (request, view) => {
     unlimited(request)
-    const provider = await providerDetails(deps.view, asked(request))
+    const provider = await namedProvider(deps.view, asked(request))
     const names = provider.waiting_destinations.map(({ destination }) => destination)
     return screenAnswer(view, providerScreen(view, { provider, destinations: await namedDestinations(deps.view, names) }))
   }),

@@ -10,6 +10,8 @@ import { type MessageCountJson, type MessagePageJson } from '../resources/messag
 import { queueSeries, seriesQuery } from '../queries/series-query.ts'
 import { retryPlans } from '../queries/retry-plans.ts'
 import { conditionShape } from '../queries/message-query.ts'
+import { recordsOf } from '../queries/queue-view.ts'
+import { recordedState } from '../store/destination-status.ts'
 import { Problem } from '../http/problem-details.ts'
 import type { Answer, Route } from '../http/route-table.ts'
 import { MINUTE, SECOND, type Duration } from '../system/clock.ts'
@@ -94,16 +96,13 @@ const destinationRoute = (deps: ScreenDeps): Route =>
   })
 
 const causesRoute = (deps: ScreenDeps): Route =>
-  screenRoute(deps, { path: '/causes', slots: 'searches' }, async ({ visible, signal }, view) =>
-    screenAnswer(
-      view,
-      causesScreen(
-        view,
-        (await deps.causes.sumsWithin(FIGURES_WITHIN, { visible, signal })) ?? null,
-        (name) => deps.view.policies().for(name).provider,
-      ),
-    ),
-  )
+  screenRoute(deps, { path: '/causes', slots: 'searches' }, async ({ visible, signal }, view) => {
+    const records = await recordsOf(deps.view)
+    const isSuspended = (name: string): boolean => recordedState(records.get(name)) === 'suspended'
+    const { causes } = deps
+    const sums = (await causes.sumsWithin(FIGURES_WITHIN, { visible, signal }, isSuspended)) ?? null
+    return screenAnswer(view, causesScreen(view, sums, { providerOf: (name) => deps.view.policies().for(name).provider, isSuspended }))
+  })
 
 /** The first page of a filter, whose `next` is null when the page has all messages that match. */
 interface FirstPage {

@@ -10,6 +10,7 @@ import {
   providerJson,
   type ProviderDetailsJson,
   type ProviderFacts,
+  type ProviderJson,
   type ProvidersJson,
 } from '../resources/provider-json.ts'
 import { waitingAt } from '../store/destination-status.ts'
@@ -80,10 +81,36 @@ export function providerName({ loaded }: Pick<QueueView, 'loaded'>, asked: strin
 export const unknownProvider = (asked: string, { provider }: Pick<Config, 'provider'>): string =>
   `there is no table [provider.${maskControls(asked)}]: ${provider.size === 0 ? 'the configuration has no table of a provider' : `known are ${[...provider.keys()].toSorted().join(', ')}`}`
 
-/** One provider. Throws Problem for a provider that the configuration does not have. */
-export async function providerDetails(view: QueueView, asked: string): Promise<ProviderDetailsJson> {
+/** Facts about one provider. Throws Problem for a provider that the configuration does not have. */
+async function factsFor(view: QueueView, asked: string): Promise<ProviderFacts> {
   const name = providerName(view, asked)
   const facts = (await factsOf(view)).find((one) => one.name === name)
   if (facts === undefined) throw new Problem(UNKNOWN_PROVIDER, unknownProvider(asked, view.loaded().config))
-  return providerDetailsJson(facts, asOf(view), view.clock.wall)
+  return facts
+}
+
+/** One provider. Throws Problem for a provider that the configuration does not have. */
+export const providerDetails = async (view: QueueView, asked: string): Promise<ProviderDetailsJson> =>
+  providerDetailsJson(await factsFor(view, asked), asOf(view), view.clock.wall)
+
+/** Known destinations up to which a provider is shown with all their names. */
+const FEW = 3
+
+export interface FewDestinations {
+  /** All known destinations of a provider that has few, those with the most waiting mail first; null for more. */
+  readonly names: readonly DestinationName[] | null
+}
+
+const fewOf = ({ destinations }: ProviderFacts): FewDestinations => ({
+  names: destinations.length > FEW ? null : destinations.map(({ destination }) => destination),
+})
+
+/** The providers with the names of few destinations. */
+export const namedProviders = async (view: QueueView): Promise<readonly (ProviderJson & FewDestinations)[]> =>
+  (await factsOf(view)).map((facts) => ({ ...providerJson(facts, view.clock.wall), ...fewOf(facts) }))
+
+/** As `providerDetails`, with the names of few destinations. */
+export async function namedProvider(view: QueueView, asked: string): Promise<ProviderDetailsJson & FewDestinations> {
+  const facts = await factsFor(view, asked)
+  return { ...providerDetailsJson(facts, asOf(view), view.clock.wall), ...fewOf(facts) }
 }

@@ -1,12 +1,16 @@
 /** Causes and senders of waiting mail on the page, apart from those of mail on hold. */
 import { expect, test } from 'vitest'
-import { causesScreen } from '../../src/page/screens/causes-screen.ts'
+import { causesScreen, type Places } from '../../src/page/screens/causes-screen.ts'
 import { destinationScreen } from '../../src/page/screens/destination-screen.ts'
 import { Senders } from '../../src/queries/counts/senders.ts'
 import type { View } from '../../src/page/markup/view.ts'
 import { destinationDetails } from '../../src/queries/destinations.ts'
 import { Causes } from '../../src/queries/counts/causes.ts'
+import { SECOND } from '../../src/system/clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
+import { PageScreens } from '../support/page-screens.ts'
+
+const NONE: Places = { providerOf: () => null, isSuspended: () => false }
 
 test('mail on hold is neither among the causes of waiting mail nor among its senders', async () => {
   const world = await ApiWorld.open('memory')
@@ -38,7 +42,8 @@ test('mail on hold is neither among the causes of waiting mail nor among its sen
     expect(senders).toMatchObject({ senders_counted: 1, messages: 1, senders: [{ sender: 'app@us.example', messages: 1 }] })
 
     const facts = { destination: await destinationDetails(view, name, null), causes: await causes.of(name, client), senders }
-    for (const { main } of [destinationScreen(shown, facts), causesScreen(shown, await causes.sums(client), () => null)]) {
+    const all = async () => (await causes.sumsWithin(SECOND, client, NONE.isSuspended)) ?? null
+    for (const { main } of [destinationScreen(shown, facts), causesScreen(shown, await all(), NONE)]) {
       const [waits = '', onHold = ''] = main.markup.split('<h2>On hold</h2>')
       expect(waits).toContain('<strong>450 4.2.1</strong> busy, try later')
       expect(waits).not.toContain('queue=hold')
@@ -46,9 +51,28 @@ test('mail on hold is neither among the causes of waiting mail nor among its sen
       expect(onHold).toContain('operation=release&amp;destination')
       expect(onHold).not.toMatch(/operation=hold&amp;destination=c\.example&amp;queue=hold/)
     }
-    const sums = causesScreen(shown, await causes.sums(client), (one) => (one === 'b.example' ? 'big' : null)).main.markup
+    const providerOf = (one: string) => (one === 'b.example' ? 'big' : null)
+    const sums = causesScreen(shown, await all(), { ...NONE, providerOf }).main.markup
     expect(sums).toMatch(/2 destinations<span[^>]*>: .*b\.example.*c\.example/)
     expect(sums).toContain('of <a href="./providers/big">big</a>')
+  } finally {
+    await world.close()
+  }
+})
+
+test('mail that a suspension holds up has it beside the last reply, and mail on hold waits for its release alone', async () => {
+  const world = await ApiWorld.open('memory')
+  try {
+    for (const name of ['a.example', 'b.example', 'c.example']) await world.queue.accept([`ann@${name}`])
+    await world.queue.advance(1_000)
+    const words = async () => (await new PageScreens(world).text('causes')).replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+    expect(await words()).toContain('3 destinations : a.example , b.example , c.example')
+    for (const name of ['a.example', 'b.example']) await world.api.post(`/destinations/${name}/suspend`, {}, { as: 'admin' })
+    expect(await words()).toContain('3 destinations, 2 suspended : a.example suspended , b.example suspended , c.example')
+    await world.queue.operate('hold', 'all')
+    await world.queue.advance(40_000)
+    expect(await words()).toMatch(/On hold .*3 destinations : a\.example , b\.example , c\.example/)
+    expect(await words()).not.toContain('suspended :')
   } finally {
     await world.close()
   }

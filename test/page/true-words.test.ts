@@ -44,8 +44,27 @@ test('the screen of a provider counts the destinations with mail, and says what 
   expect(screen).toContain('2 recipients wait for 2 of 3 known destinations.')
   expect(screen).toContain('rule busy rate 6/min, ends in 1h 59m : 450 4.2.1 busy, try later')
   const list = await words('providers')
-  expect(list).toContain('3 known : g1.example , g2.example')
+  expect(list).toContain('g1.example , g2.example , ok.example')
+  expect(list).not.toContain('known')
   expect(list).toContain('busy: rate 6/min, ends in 1h 59m : 450 4.2.1 busy, try later')
+})
+
+test('a provider with few destinations has their names, also without mail, and one with more a link to those with mail', async () => {
+  const tables = { provider: { google: { mx: ['.google.example'] } } }
+  world = await ApiWorld.open('memory', configFrom(tables, 'relay.example'), tables, { providerOf: () => 'google' })
+  expect(await words('providers')).toContain('none known yet')
+  await world.queue.accept(['ann@ok.example'])
+  await world.queue.advance(5 * MINUTE)
+  expect(await words('providers')).toMatch(/google open 0 0 – ok\.example/)
+  expect(await words('providers/google')).toContain('known destinations ok.example')
+  for (const name of ['g1.example', 'g2.example', 'g3.example']) await world.queue.accept([`ann@${name}`])
+  await world.queue.advance(MINUTE)
+  expect(await words('providers')).toContain('4 known , most mail: g1.example , g2.example , g3.example')
+  const [link = ''] = /[^"]*providers\/google#\w+/.exec(await new PageScreens(world).text('providers')) ?? []
+  expect(await new PageScreens(world).text('providers/google')).toContain(
+    `<section id="${link.split('#')[1] ?? ''}"><div class="heading"><h2>Where it waits`,
+  )
+  expect(await words('providers/google')).not.toContain('known destinations ok')
 })
 
 test('a provider of destinations that deliver nothing says so', async () => {

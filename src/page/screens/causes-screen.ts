@@ -1,11 +1,13 @@
 /** The causes for which mail waits, summed over destinations, with the operations on the mail of each. Mail on hold is apart. */
-import type { CauseJson, SummedCauseJson, SummedCausesJson } from '../../resources/cause-json.ts'
+import type { CauseJson, SummedCauseJson } from '../../resources/cause-json.ts'
 import { causeTitle, destinationsText } from '../../resources/cause-json.ts'
+import type { PlacedSum, PlacedSums } from '../../queries/counts/causes.ts'
 import { bar } from '../markup/charts.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, section, type Screen } from '../markup/frame.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { messageLink, providerLink } from '../markup/links.ts'
+import { marked } from '../markup/marks.ts'
 import { replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
 import { ago, clockTime, count } from '../markup/times.ts'
@@ -49,24 +51,30 @@ export function causeTables<Cause extends CauseJson | SummedCauseJson>(
 
 const actions = (view: View, { filter }: SummedCauseJson): Part => (filter === null ? null : selectionLinks(view, { ...filter }, 'causes'))
 
-/** Finds the provider of a destination; null for none. */
-type ProviderOf = (destination: string) => string | null
+/** Facts about destinations. */
+export interface Places {
+  /** The provider of a destination; null for none. */
+  readonly providerOf: (destination: string) => string | null
+  readonly isSuspended: (destination: string) => boolean
+}
 
-/** The largest destinations, each with its provider. */
-function place(view: View, one: SummedCauseJson, providerOf: ProviderOf): Html {
+/** The largest destinations, each with its provider. Mail of a suspended one waits until it is resumed, whatever its last reply: it says so. */
+function place(view: View, one: PlacedSum, { providerOf, isSuspended }: Places): Html {
   const names = one.largest_destinations.map((name) => {
     const provider = providerOf(name)
     const part = provider === null ? null : html` <span class="faint">of <a href="${providerLink(view, provider)}">${provider}</a></span>`
-    return html`${destinationPart(view, name)}${part}`
+    return html`${destinationPart(view, name)}${part}${!one.on_hold && isSuspended(name) ? html` ${marked('suspended')}` : null}`
   })
+  if (one.destinations === 1) return html`${names}`
+  const suspended = one.on_hold || one.suspended === 0 ? null : `, ${count(one.suspended)} suspended`
   const more = one.destinations > names.length ? ', …' : null
-  return one.destinations === 1 ? html`${names}` : html`${destinationsText(one)}<span class="faint">: ${joined(names, ', ')}${more}</span>`
+  return html`${destinationsText(one)}${suspended}<span class="faint">: ${joined(names, ', ')}${more}</span>`
 }
 
-const sumColumns = (view: View, most: number, providerOf: ProviderOf): readonly Column<SummedCauseJson>[] => [
+const sumColumns = (view: View, most: number, places: Places): readonly Column<PlacedSum>[] => [
   { heading: 'Cause', isTitle: true, kind: 'reply', cell: causeCell },
   { heading: 'Recipients', kind: 'number', cell: ({ recipients }) => html`${count(recipients)}${bar(recipients / most, 'warn')}` },
-  { heading: 'Destinations', cell: (one) => place(view, one, providerOf) },
+  { heading: 'Destinations', cell: (one) => place(view, one, places) },
   { heading: 'Since', cell: ({ since }) => (since === null ? '–' : clockTime(view, since)) },
   { heading: 'Last', cell: ({ last_time: last }) => (last === null ? '–' : ago(view, last)) },
   {
@@ -80,11 +88,11 @@ const sumColumns = (view: View, most: number, providerOf: ProviderOf): readonly 
 const PATH = 'api/v1/causes'
 
 /** `causes` is null while they are counted. */
-export const causesScreen = (view: View, causes: SummedCausesJson | null, providerOf: ProviderOf): Screen => ({
+export const causesScreen = (view: View, causes: PlacedSums | null, places: Places): Screen => ({
   title: 'Causes',
   place: 'causes',
   ...(causes === null ? untilCounted(PATH) : {}),
-  main: html`${heading('Causes', 'The replies for which mail waits, summed over destinations.')}
+  main: html`${heading('Causes', 'The replies for which mail waits, summed over destinations. Mail of a suspended destination waits until it is resumed.')}
   ${
     causes === null
       ? section(
@@ -92,7 +100,7 @@ export const causesScreen = (view: View, causes: SummedCausesJson | null, provid
           countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.'),
         )
       : causeTables(view, causes.causes, {
-          columns: (most) => sumColumns(view, most, providerOf),
+          columns: (most) => sumColumns(view, most, places),
           empty: 'No mail waits.',
           at: causes.as_of,
         })

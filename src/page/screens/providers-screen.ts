@@ -1,6 +1,7 @@
 /** Providers of mailboxes, and one of them with the destinations whose mail waits there. */
 import type { DestinationJson } from '../../resources/destination-json.ts'
-import type { ProviderDetailsJson, ProviderJson, ProvidersJson } from '../../resources/provider-json.ts'
+import type { FewDestinations } from '../../queries/providers.ts'
+import type { ProviderDetailsJson, ProviderJson } from '../../resources/provider-json.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { bar } from '../markup/charts.ts'
 import { asCommand } from '../markup/command-lines.ts'
@@ -24,13 +25,21 @@ const activeText = ({ in_flight: flight, limit }: ProviderJson): string => `${co
 
 const endPart = (view: View, until: number | null): Part => (until === null ? 'until it is resumed' : html`ends ${due(view, until)}`)
 
-function destinationsPart(view: View, { destinations, largest_destinations: largest }: ProviderJson): Html {
-  const names = largest.map((name) => destinationPart(view, name))
-  return html`${count(destinations)}
-  known${names.length === 0 ? null : html`<span class="faint">: ${joined(names)}${destinations > names.length ? '\u00a0…' : null}</span>`}`
+const namesPart = (view: View, names: readonly string[]): Part => joined(names.map((name) => destinationPart(view, name)))
+
+/** Place of the destinations with waiting mail on the screen of a provider. */
+const WHERE = 'where'
+
+/** The known destinations: few by name, more by their number, which leads to those with waiting mail. */
+function destinationsPart(view: View, { provider, names, destinations, largest_destinations: largest }: ListedProvider): Part {
+  if (names !== null) return names.length === 0 ? 'none known yet' : namesPart(view, names)
+  return html`<a href="${providerLink(view, provider)}#${WHERE}">${count(destinations)} known</a
+    >${largest.length === 0 ? null : html`<span class="faint">, most mail: ${namesPart(view, largest)}</span>`}`
 }
 
-const columnsOf = (view: View, most: number): readonly Column<ProviderJson>[] => [
+type ListedProvider = ProviderJson & FewDestinations
+
+const columnsOf = (view: View, most: number): readonly Column<ListedProvider>[] => [
   {
     heading: 'Provider',
     isTitle: true,
@@ -64,7 +73,7 @@ const PATH = 'api/v1/providers'
 const NO_TABLE =
   'The configuration has no table [provider.NAME]. With one, the domains whose mail exchangers are of one operator share its limits.'
 
-export const providersScreen = (view: View, { providers }: ProvidersJson): Screen => ({
+export const providersScreen = (view: View, providers: readonly ListedProvider[]): Screen => ({
   title: 'Providers',
   place: 'providers',
   main: html`${heading('Providers', 'A provider has the mailboxes of many domains: its limits, rules and suspension are for all of them together.')}
@@ -90,7 +99,7 @@ function waitingSentence({ waiting, destinations, waiting_destinations: named }:
 }
 
 export interface ShownProvider {
-  readonly provider: ProviderDetailsJson
+  readonly provider: ProviderDetailsJson & FewDestinations
   /** Those with the most waiting mail. */
   readonly destinations: readonly DestinationJson[]
 }
@@ -138,9 +147,10 @@ export function providerScreen(view: View, shown: ShownProvider): Screen {
         ],
         ['message rate', one.message_rate === null ? null : `at most ${count(one.message_rate)} a minute`],
         ['node', one.node],
+        ['known destinations', one.names === null || one.names.length === 0 ? null : namesPart(view, one.names), 'wide'],
         ['mail exchangers', one.mx.join(', '), 'wide'],
       ])}
-      ${section('Where it waits', destinationTable(view, destinations, 'No mail waits for a known destination of this provider.'))}
+      ${section('Where it waits', destinationTable(view, destinations, 'No mail waits for a known destination of this provider.'), { id: WHERE })}
       <p class="faint"><a href="${linkTo(view, 'causes')}">Causes over all destinations</a></p>
       ${asCommand(['provider', 'show', one.provider], { method: 'GET', path })}`,
   }

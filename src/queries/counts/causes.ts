@@ -29,6 +29,14 @@ export interface KnownCause {
   readonly as_of: number
 }
 
+/** A summed cause with the number of its destinations that are suspended, whose mail waits until they are resumed. */
+export type PlacedSum = SummedCauseJson & { readonly suspended: number }
+
+export interface PlacedSums {
+  readonly causes: readonly PlacedSum[]
+  readonly as_of: number
+}
+
 /** The name in lower case. Throws Problem for a destination that the client may not see. */
 function nameOf(asked: string, { visible }: Viewer): DestinationName {
   const name = asked.toLowerCase()
@@ -84,10 +92,19 @@ export class Causes {
     return this.#summed(seen(await this.#whole(null, client), client))
   }
 
-  /** As `sums`; undefined when the causes are not counted within `wait`. */
-  async sumsWithin(wait: Duration, client: Viewer): Promise<SummedCausesJson | undefined> {
+  /** As `sums`, with the number of destinations of each cause that `isSuspended` names; undefined when they are not counted within `wait`. */
+  async sumsWithin(wait: Duration, client: Viewer, isSuspended: (name: DestinationName) => boolean): Promise<PlacedSums | undefined> {
     const counted = await this.#answer(null, client, wait)
-    return counted === undefined ? undefined : this.#summed(seen(counted, client))
+    if (counted === undefined) return undefined
+    const { value, as_of } = seen(counted, client)
+    const sums = summedCauses(value)
+    return {
+      causes: sums.map((one) => ({
+        ...summedCauseJson(one, this.#view.clock.wall),
+        suspended: one.destinations.filter((name) => isSuspended(name)).length,
+      })),
+      as_of,
+    }
   }
 
   #json({ value, as_of }: CountedCauses): CausesJson {
