@@ -15,7 +15,7 @@ export const PROCESS_TIER: readonly string[] = [
   'test/conformance/{on-disk,postgres}.test.ts',
   'test/daemon/node/taken-over-at-start.test.ts',
   'test/import/shared-import.test.ts',
-  'test/page/{browser,connection,counting,hostile-mail,incident,later-mail,layout,links,resend-pages,single-layouts,suppression-pages,tasks,views}.test.ts',
+  'test/page/{browser,connection,counting,focus,hostile-mail,incident,later-mail,layout,links,resend-pages,single-layouts,suppression-pages,tasks,views}.test.ts',
   'test/daemon/{admin,dkim-keys,reload,sendmail}.test.ts',
   'test/telemetry/contrib.test.ts',
   'test/cli/commands/{import,operation,webhook,page-and-token}.test.ts',

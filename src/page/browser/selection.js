@@ -32,9 +32,16 @@ function addBox() {
   heading.append(box)
 }
 
+/** Tells the style how high the verbs are, behind which nothing is scrolled: the window and the choice decide it. */
+function measureVerbs() {
+  const verbs = document.querySelector('.actions[role=group]')
+  if (verbs instanceof HTMLElement) document.documentElement.style.setProperty('--bar-height', `${verbs.offsetHeight}px`)
+}
+
 /** @param {Event} event */
 function onChange({ target }) {
   showChoice()
+  measureVerbs()
   // The verbs, which have appeared, may be before the row.
   if (target instanceof HTMLInputElement && target.name === 'id') target.closest('tr')?.scrollIntoView({ block: 'nearest' })
 }
@@ -44,4 +51,6 @@ export function startSelection() {
   addBox()
   document.addEventListener('change', onChange)
   showChoice()
+  const verbs = document.querySelector('.actions[role=group]')
+  if (verbs !== null) new ResizeObserver(measureVerbs).observe(verbs)
 }
