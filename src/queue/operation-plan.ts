@@ -14,7 +14,7 @@ import {
 } from './operation-request.ts'
 import type { SchedulerControl } from './operation-rounds.ts'
 import { undoUntil, type Retention } from './operation-undo.ts'
-import { passedOver, searchedBy, selectedRounds, withPassedOver } from './selected-messages.ts'
+import { changeable, mayChange, passedOver, searchedBy, selectedRounds, withPassedOver } from './selected-messages.ts'
 
 /** Growth of a selection that needs no new look: this share of what was shown, and at most this number of messages. */
 const GROWTH_SHARE = 0.1
@@ -106,12 +106,14 @@ async function countedInSlices(
   { filter: asked, through, isBrief }: { readonly filter: QueueFilter; readonly through: MessageId; readonly isBrief: boolean },
 ): Promise<Counts> {
   const filter = searchedBy(request, asked)
-  const queues = request.queues ?? (filter.queue === null ? ORDINARY_QUEUES : null)
+  const wanted = request.queues ?? (filter.queue === null ? ORDINARY_QUEUES : null)
+  const queues = wanted === null ? null : wanted.filter((queue) => mayChange(request, queue))
+  const isVain = queues === null ? filter.queue !== null && !mayChange(request, filter.queue) : queues.length === 0
   const sums = { matched: 0, bytes: 0 }
-  const isCounted = ({ queue }: FoundMessage): boolean => queues === null || queues.some((name) => name === queue)
+  const isCounted = ({ queue }: FoundMessage): boolean => !isVain && (queues === null || queues.some((name) => name === queue))
   const recipients = new Map<DestinationName, number>()
   let oldest = Infinity
-  for (let after: MessageId | null = 0; after !== null;) {
+  for (let after: MessageId | null = isVain ? null : 0; after !== null;) {
     const page = { after, through, size: SLICE, queues, destinations: !isBrief }
     const slice: Awaited<ReturnType<QueueReader['survey']>> = await reader.survey(filter, page)
     sums.matched += slice.messages
@@ -120,8 +122,8 @@ async function countedInSlices(
     for (const one of slice.destinations) recipients.set(one.destination, (recipients.get(one.destination) ?? 0) + one.recipients)
     after = slice.last
   }
-  const found = isBrief ? [] : await reader.find(filter, { after: 0, through, limit: EXAMPLES })
-  const examples = found.filter(isCounted).map(queueIdOf)
+  const found = isBrief ? [] : await reader.find(filter, { after: 0, through, limit: 10 * EXAMPLES })
+  const examples = found.filter(isCounted).slice(0, EXAMPLES).map(queueIdOf)
   let inTransfer = 0
   for (const id of isBrief ? [] : await scheduler.transfers()) {
     const [one] = id > through ? [] : await reader.find(filter, { after: id - 1, through: id, limit: 1 })
@@ -141,7 +143,8 @@ async function countedOneByOne(deps: PlanDeps, request: AskedOperation, through:
   const recipients = new Map<DestinationName, number>()
   let oldest = Infinity
   let passed = await passedOver(deps, { ...request, through })
-  for await (const round of selectedRounds(deps, { ...request, through }, unknown)) {
+  for await (const selected of selectedRounds(deps, { ...request, through }, unknown)) {
+    const round = changeable(request, selected)
     passed = withPassedOver(passed, request, round)
     for (const { listed, queueId } of await Promise.all(round.map(async (one) => listedOf(deps, queueIdOf(one))))) {
       sums.matched++

@@ -26,7 +26,7 @@ import { followWallClock } from './wall-clock-step.ts'
 import { cancelMessages, type Cancelled } from './cancellation.ts'
 import { rescheduled, type NewTimes } from './rescheduling.ts'
 import type { ListedMessage } from '../store/queue-reader.ts'
-import { passedOver, selectedRounds, withPassedOver, type SelectedMessage } from './selected-messages.ts'
+import { changeable, passedOver, selectedRounds, withPassedOver, type SelectedMessage } from './selected-messages.ts'
 
 /** An operator's request to suspend a destination. */
 export interface SuspensionRequest extends Actor {
@@ -139,7 +139,8 @@ export class Operations {
     const through = await this.#deps.reader.lastId()
     const transfers = new Set(await this.#deps.scheduler.transfers())
     let passed = await passedOver(this.#deps, { ...request, through })
-    for await (const round of selectedRounds(this.#deps, { ...request, through }, unknown)) {
+    for await (const selected of selectedRounds(this.#deps, { ...request, through }, unknown)) {
+      const round = changeable(request, selected)
       matched += round.length
       passed = withPassedOver(passed, request, round)
       inTransfer += round.filter(({ id }) => transfers.has(id)).length

@@ -3,7 +3,9 @@ import type { Message, MessageId, QueueName } from '../mail/message.ts'
 import type { AuditId } from '../store/records/audit-log.ts'
 import type { Former } from '../store/former-times.ts'
 import type { FoundMessage, QueueReader } from '../store/queue-reader.ts'
+import { isAside } from '../store/decisions/queue-name.ts'
 import type { QueueFilter } from '../store/message-conditions.ts'
+import { appliesAt } from '../store/message-operation.ts'
 import type { BulkOperation, OperationName, PassedOver, PassedReason, Selection } from './operation-request.ts'
 
 /** Number of messages per round. A round is one commit, and it is small so that other commits wait little. */
@@ -32,6 +34,20 @@ export type SelectedMessage = Pick<Message, 'id' | 'createdAt'> & {
   readonly former?: Former | undefined
 }
 
+type Selecting = Pick<BulkOperation, 'operation' | 'queues' | 'purge'>
+
+/**
+ * True for mail of a queue that an operation may change. A flush of mail where it has no effect counts that mail (passedOver).
+ */
+export function mayChange({ operation, queues, purge }: Selecting, queue: FoundMessage['queue']): boolean {
+  if (queues !== null && !queues.some((name) => name === queue)) return false
+  return operation === 'flush' || appliesAt({ kind: operation, purge }, isAside(queue) ? queue : 'queued')
+}
+
+/** The messages of a selection that an operation may change. */
+export const changeable = (request: Selecting, messages: readonly SelectedMessage[]): readonly SelectedMessage[] =>
+  messages.filter(({ queue }) => queue === undefined || mayChange(request, queue))
+
 /** A selection, or the messages that an earlier operation has placed. */
 export type RoundsOf = Selection | { readonly kind: 'placed'; readonly by: AuditId }
 
@@ -39,7 +55,7 @@ interface SelectionDeps {
   readonly reader: Pick<QueueReader, 'find' | 'named' | 'placedBy' | 'survey'>
 }
 
-type MessageSelection = Pick<BulkOperation, 'operation' | 'queues'> & {
+type MessageSelection = Selecting & {
   readonly selection: RoundsOf
   /** Highest id that a filter selects. */
   readonly through: MessageId

@@ -48,7 +48,7 @@ interface Reclassing {
 export const cancelledStatus = (by: string): DeliveryStatus => ({ status: '2.0.0', reason: `cancelled by ${by}`, stage: 'cancel' })
 
 /** Whether an operation applies to mail of a placement. Its recipients decide then whether it has an effect. */
-export function appliesAt(operation: Operation, placement: Placement): boolean {
+export function appliesAt(operation: Pick<Operation, 'kind'> & { readonly purge?: boolean }, placement: Placement): boolean {
   switch (operation.kind) {
     case 'flush':
     case 'hold':
@@ -65,7 +65,7 @@ export function appliesAt(operation: Operation, placement: Placement): boolean {
     case 'reclass':
       return placement === 'queued' || placement === 'hold'
     case 'delete':
-      return operation.purge || placement !== 'trash'
+      return operation.purge === true || placement !== 'trash'
   }
 }
 

@@ -165,7 +165,7 @@ describe('without a daemon', () => {
       '1 message would be released; nothing was changed',
       '',
     ])
-    expect((await operator.says('queue', 'hold', '--sender', '*', '--dry-run')).match(/\n/g)).toHaveLength(8)
+    expect((await operator.says('queue', 'hold', '--sender', '*', '--dry-run')).match(/\n/g)).toHaveLength(6)
     await operator.says('queue', 'delete', ids[2] ?? '')
     expect(await operator.says('queue', 'restore', '--all', '--dry-run')).toMatch(
       new RegExp(`^QUEUE ID.*\n${ids[2]} .*\n(?: {2}.*\n)?1 message would be restored; nothing was changed\n$`),

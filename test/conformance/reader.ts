@@ -203,7 +203,7 @@ export function looking(subject: () => Subject): void {
     const { reader } = subject()
     const passed = async (filter: Partial<QueueFilter>, queues: readonly QueueName[] | null = null, through = Number.MAX_SAFE_INTEGER) => {
       const selection = { kind: 'filter', filter: { ...ANY_MESSAGE, ...filter }, limit: null } as const
-      return passedOver({ reader }, { operation: 'flush', selection, queues, through })
+      return passedOver({ reader }, { operation: 'flush', purge: false, selection, queues, through })
     }
     const three = { active: 1, due: 1, hold: 1 }
     expect(await passed({})).toEqual(three)

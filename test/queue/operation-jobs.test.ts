@@ -216,6 +216,31 @@ test('a plan of named messages counts them', async () => {
   expect(plan.examples).toEqual(ids.slice(0, 2))
 })
 
+test('a plan counts only mail that the operation can change, by filter, by queue and by name', async () => {
+  const ids = [1, 2, 3].map((id) => queueIdOf({ id, createdAt: T0 }))
+  const all = { kind: 'filter', filter: ANY_MESSAGE, limit: null } as const
+  const onHold = { ...all, filter: { ...ANY_MESSAGE, queue: 'hold' } } as const
+  const named = { kind: 'ids', ids } as const
+  const first = { ...all, limit: 5 }
+  await done('hold', { selection: { kind: 'ids', ids: ids.slice(0, 2) } })
+  const planned = async (operation: OperationName, selection: OperationRequest['selection']): Promise<number> => {
+    const { matched, examples } = await planOf(world.deps, order(operation, { selection }))
+    expect(examples.length).toBe(Math.min(matched, 20))
+    const rehearsed = await new Operations(world.deps).perform({ ...order(operation, { selection }), dryRun: true })
+    expect(rehearsed.matched).toBe(matched)
+    return matched
+  }
+  expect(await planned('hold', all)).toBe(MESSAGES - 2)
+  expect(await planned('hold', onHold)).toBe(0)
+  expect(await planned('hold', named)).toBe(1)
+  expect(await planned('hold', first)).toBe(3)
+  expect(await planned('release', named)).toBe(2)
+  expect(await planned('release', all)).toBe(2)
+  expect(await planned('restore', named)).toBe(0)
+  const held = await world.jobs.start(order('hold', { selection: all })).then(({ ended }) => ended)
+  expect([held.matched, held.changed]).toEqual([MESSAGES, MESSAGES - 2])
+})
+
 test('a plan that the queue has outgrown is refused, unless growth is accepted', async () => {
   const { through, matched } = await planOf(world.deps, order('hold'))
   for (let n = 0; n < 150; n++) await queue(world.store, { at: T0 })

@@ -60,10 +60,20 @@ const TEXTS: Readonly<Record<OperationName, Verb>> = {
   },
   reclass: {
     name: 'Change class',
-    about: 'Its deliveries have their turns in the other class. Expiry and the next retry stay.',
+    about:
+      'Its deliveries have their turns in the other class. Expiry and the next retry stay. A message that has the class already stays as it is.',
     past: 'given another class',
   },
 }
+
+/** Why an operation has left messages unchanged, beside what happened meanwhile. */
+const ALREADY: ReadonlyMap<string, string> = new Map<OperationName, string>([
+  ['flush', 'were due already'],
+  ['hold', 'were on hold already'],
+  ['release', 'were not on hold'],
+  ['expire', 'were expiring already'],
+  ['reclass', 'had the class already'],
+])
 
 /** Operations on departed mail, which have plans of their own. */
 const DEPARTED: ReadonlyMap<string, Verb> = new Map([
@@ -230,7 +240,8 @@ function resultOf({ operation, changed, matched, in_transfer: inTransfer, state,
   if (past === undefined) return otherResult(state, error)
   const done = `${messages(changed)} ${changed === 1 ? 'was' : 'were'} ${past}`
   const left = matched - changed
-  const why = `${operation === 'flush' ? 'were due already, ' : ''}had left the queue or changed meanwhile`
+  const already = ALREADY.get(operation)
+  const why = `${already === undefined ? '' : `${already}, `}had left the queue or changed meanwhile`
   const rest = left > 0 ? `; ${plural(left, 'other')} ${why}` : ''
   switch (state) {
     case 'running':

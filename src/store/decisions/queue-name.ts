@@ -33,3 +33,7 @@ export const queueNameIn = (facts: Facts<string, string>): string => `
     ${BY_FACT.map(([name, fact]) => `when ${facts[fact]} then '${name}'`).join('\n    ')}
     else '${OTHERWISE}'
   end`
+
+/** True for a queue whose messages have its placement; the others are queued. */
+export const isAside = (queue: QueueName | 'trash' | null): queue is Exclude<Placement, 'queued'> =>
+  queue === 'hold' || queue === 'corrupt' || queue === 'trash'

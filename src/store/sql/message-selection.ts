@@ -2,7 +2,7 @@
 import type { QueueName } from '../../mail/message.ts'
 import { likeBehindCode, likeInJson, partPattern } from '../../patterns/filter-pattern.ts'
 import type { QueueTime } from '../../system/clock.ts'
-import { queueNameIn } from '../decisions/queue-name.ts'
+import { isAside, queueNameIn } from '../decisions/queue-name.ts'
 import { recipientRange } from './id-ranges.ts'
 import { conditionsIn, type QueueFilter } from '../message-conditions.ts'
 import { statement, type Add, type Query } from './read.ts'
@@ -108,9 +108,6 @@ function conditionOf<Key extends Column>(key: Key, filter: Pick<QueueFilter, Key
   if (value === null) throw new Error(`the filter has no ${key}`)
   return `(${CONDITIONS[key].sql(value, spelling, add)})`
 }
-
-const isAside = (queue: QueueFilter['queue']): queue is 'hold' | 'corrupt' | 'trash' =>
-  queue === 'hold' || queue === 'corrupt' || queue === 'trash'
 
 /**
  * SQL condition on the placement. Messages in the trash are listed only when the filter names the trash. The second condition on a

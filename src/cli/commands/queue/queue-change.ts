@@ -28,6 +28,8 @@ interface Verb {
   readonly operation: OperationName
   readonly summary: string
   readonly past: string
+  /** Of a dry run, where messages are selected that stay as they are: `would have that class`. */
+  readonly planned?: string
   readonly doing: string
   readonly note: string
 }
@@ -93,6 +95,7 @@ const VERBS: readonly Verb[] = [
     operation: 'reclass',
     summary: 'give messages another class of mail',
     past: 'given another class',
+    planned: 'would have that class',
     doing: 'giving another class',
     note: 'The class is the last operand. Deliveries in progress go on; what is deferred then waits in the other class. Expiry and the next retry stay. `deferd operation undo` gives messages their former classes.',
   },
@@ -176,9 +179,13 @@ async function rehearse(shell: Shell, config: Config, client: QueueClient, order
   return tally
 }
 
-function outcomeOf({ operation, past }: Verb, { matched, changed, inTransfer, ...passed }: OperationSummary, { dryRun }: Options): string {
+function outcomeOf(
+  { operation, past, planned = `would be ${past}` }: Verb,
+  { matched, changed, inTransfer, ...passed }: OperationSummary,
+  { dryRun }: Options,
+): string {
   const stand = inTransfer > 0 && endsAttempts(operation) ? [transferText(inTransfer)] : passedOverTexts(passed)
-  if (dryRun === true) return [`${plural(matched, 'message')} would be ${past}`, ...stand, 'nothing was changed'].join('; ')
+  if (dryRun === true) return [`${plural(matched, 'message')} ${planned}`, ...stand, 'nothing was changed'].join('; ')
   return [`${plural(changed, 'message')} ${past}${matched > changed ? ` of ${grouped(matched)}` : ''}`, ...stand].join('; ')
 }
 
