@@ -1,6 +1,6 @@
 /** The sentences that answer the question of Now, a destination, a message and Trends. */
 import { expect, test } from 'vitest'
-import { destinationSentence, type DestinationState, type WaitingCause } from '../../src/page/screens/destination-sentence.ts'
+import { destinationSentence, laterProbes, type DestinationState, type WaitingCause } from '../../src/page/screens/destination-sentence.ts'
 import { messageSentence, type MessageState } from '../../src/page/screens/messages/message-sentence.ts'
 import { changesOf } from '../../src/page/screens/trend-changes.ts'
 import { firstMailOf, ratePoints } from '../../src/page/screens/series-plots.ts'
@@ -197,6 +197,8 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
     { waiting: 3, in_flight: 2, causes: [cause(null, 3)] },
     '3 recipients wait. 3 recipients are in their first attempt, or were not tried yet.',
   ],
+  // The causes are older than the number of those that wait.
+  [{ waiting: 311, causes: [cause(null, 312)] }, '311 recipients wait. 311 were not tried yet.'],
   [
     { waiting: 10, causes: [cause('450 4.2.1 busy', 9), cause(null, 1)] },
     '10 recipients wait: 90 % for 450 4.2.1 busy. 1 was not tried yet.',
@@ -258,6 +260,18 @@ test.each(DESTINATION_STATES)('a destination %j: %s', ({ causes = null, ...more 
     ...more,
   } as const
   expect(destinationSentence(state, causes, AT)).toBe(sentence)
+})
+
+test.each([
+  [120, '15m', ', then after 4m and at doubling intervals up to 15m'],
+  [450, '15m', ', then every 15m'],
+  [480, '15m', ', then every 15m'],
+  [900, '900s', ', then every 15m'],
+  // maximal_backoff_time was less by a reload.
+  [900, '300s', ', then every 5m'],
+  [null, '15m', ''],
+])('the probes after one at an interval of %j s with maximal_backoff_time %s%s', (interval, maximal, text) => {
+  expect(laterProbes(interval, { table: null, values: { maximal_backoff_time: maximal } })).toBe(text)
 })
 
 type Recipient = MessageState['recipients'][number]

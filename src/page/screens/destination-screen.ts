@@ -11,11 +11,11 @@ import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo, logLink, messageLink, providerLink } from '../markup/links.ts'
 import { replyPart } from '../markup/reply.ts'
 import { facts, table, type Column } from '../markup/html-table.ts'
-import { ago, clockTime, count, distance, due, instantOf, plural, span } from '../markup/times.ts'
+import { ago, clockTime, count, distance, due, instantOf, plural } from '../markup/times.ts'
 import type { View } from '../markup/view.ts'
 import { countingNotice, untilCounted } from './counting-screen.ts'
 import { causeCell, causeTables } from './causes-screen.ts'
-import { destinationSentence } from './destination-sentence.ts'
+import { destinationSentence, laterProbes } from './destination-sentence.ts'
 import { selectionLinks } from './selection-links.ts'
 import { stateCell } from './destinations-screen.ts'
 import { rulePart } from './providers-screen.ts'
@@ -57,7 +57,7 @@ function stateSentence(view: View, one: DestinationDetailsJson): Part {
   switch (one.state) {
     case 'dead':
       return html`Dead: its servers do not accept connections or mail. Its mail waits;
-      ${probeSentence(view, one)}${one.probe_interval === null ? '' : `, then after ${span(one.probe_interval * 1000)} and at doubling intervals`}.`
+      ${probeSentence(view, one)}${laterProbes(one.probe_interval, one.settings)}.`
     case 'suspended':
       return html`Suspended
       ${suspenderPart(view, one)}${one.suspended_until === null ? ' until it is resumed' : html`, resumes ${due(view, one.suspended_until)}`}${

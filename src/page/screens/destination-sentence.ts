@@ -2,7 +2,9 @@
 import { causeTitle, type CauseJson } from '../../resources/cause-json.ts'
 import type { DestinationDetailsJson } from '../../resources/destination-json.ts'
 import { isClosed } from '../../store/destination-status.ts'
-import { ended, grouped, plural } from '../../presentation/text.ts'
+import { ended, grouped, plural, span } from '../../presentation/text.ts'
+import { SECOND } from '../../system/clock.ts'
+import { parseDuration } from '../../system/duration.ts'
 import { clockText, waits, type ZonedNow } from '../markup/times.ts'
 import { causeWords } from './cause-words.ts'
 import { percentText } from './now-sentence.ts'
@@ -54,14 +56,26 @@ function causesText(causes: readonly WaitingCause[], waiting: number): string {
 }
 
 /** The causes know no delivery that goes on: its recipients may be among those without an attempt. */
-function untriedText(causes: readonly WaitingCause[], { in_flight: flight }: DestinationState): string {
-  const untried = causes
+function untriedText(causes: readonly WaitingCause[], { in_flight: flight, waiting }: DestinationState): string {
+  const counted = causes
     .filter(({ kind, on_hold: isHeld }) => kind === 'untried' && !isHeld)
     .reduce((sum, { recipients }) => sum + recipients, 0)
+  const untried = Math.min(counted, waiting)
   if (untried === 0) return ''
   const isOne = untried === 1
   if (flight === 0) return ` ${grouped(untried)} ${isOne ? 'was' : 'were'} not tried yet.`
   return ` ${plural(untried, 'recipient')} ${isOne ? 'is in its first attempt, or was' : 'are in their first attempt, or were'} not tried yet.`
+}
+
+/**
+ * `, then after 8m and at doubling intervals up to 15m`: the intervals after a further failed probe. `interval` is the present one in seconds, null
+ * for none.
+ */
+export function laterProbes(interval: number | null, { values }: DestinationDetailsJson['settings']): string {
+  const maximal = parseDuration(values['maximal_backoff_time'] ?? '')
+  if (interval === null || maximal === undefined) return ''
+  const next = 2 * interval * SECOND
+  return next < maximal ? `, then after ${span(next)} and at doubling intervals up to ${span(maximal)}` : `, then every ${span(maximal)}`
 }
 
 /** When it goes on, unless the sentence about the state says so. */
