@@ -25,6 +25,16 @@ test('the reply stands before its host, command and prefix', () => {
     text: 'no',
     about: 'mx.example[192.0.2.1], SASL authentication failed',
   })
+  expect(shownReply('host mx.example[192.0.2.1] refused to talk to me: 421 4.3.2 too busy')).toEqual({
+    codes: '421 4.3.2',
+    text: 'too busy',
+    about: 'mx.example[192.0.2.1], refused to talk to me',
+  })
+  expect(shownReply('TLS is required, but host mx.example[192.0.2.1] refused to start TLS: 454 4.7.0 no')).toEqual({
+    codes: '454 4.7.0',
+    text: 'no',
+    about: 'mx.example[192.0.2.1], refused to start TLS, TLS is required',
+  })
 })
 
 test('a reply alone and other reasons stay as they are', () => {
@@ -55,6 +65,7 @@ test('no word of any reason is lost', () => {
   const word = fc.constantFrom(
     'host',
     'said:',
+    'refused to talk to me:',
     'server',
     'mx[192.0.2.1]',
     '421',
@@ -71,7 +82,7 @@ test('no word of any reason is lost', () => {
       const whole = words.join(' ')
       const { codes, text, about } = shownReply(whole)
       const shown = `${codes} ${text} ${about ?? ''}`
-      const kept = whole.replace(/(?:host|server) (\S+) said: /, '$1 ').split(/[\s,:()]+/)
+      const kept = whole.replace(/(?:host|server) (\S+) (?:said: |(?=refused))/, '$1 ').split(/[\s,:()]+/)
       for (const one of kept) expect(shown.includes(one), `${one} of ${whole}`).toBe(true)
     }),
   )

@@ -10,15 +10,18 @@ export interface ShownReply {
   readonly about: string | null
 }
 
-/** Host, reply and command in a reason of delivery (classify.ts): `host mx[ip] said: 421 4.7.28 text (in reply to RCPT TO command)`. */
-const SAID = /^(.*?)(?:host|server) (\S+) said: (.*?)(?: \((in reply to [^()]*)\))?$/s
+/**
+ * Host, reply and command in a reason of delivery (classify.ts): `host mx[ip] said: 421 4.7.28 text (in reply to RCPT TO command)`,
+ * `host mx[ip] refused to talk to me: 421 4.3.2 text`.
+ */
+const SAID = /^(.*?)(?:host|server) (\S+) (?:said|(refused to talk to me|refused to start TLS)): (.*?)(?: \((in reply to [^()]*)\))?$/s
 /** `connect to mx[ip]:25: Connection refused`. */
 const CONNECT = /^(.*?)(connect to \S+): (.+)$/s
 const CODES = /^(\d{3}(?:[ -][245]\.\d{1,3}\.\d{1,3})?)(?:[ -]|$)/
 
 const joinedTexts = (texts: readonly (string | undefined)[]): string | null =>
   texts
-    .map((text) => text?.replace(/[:;] $/, ''))
+    .map((text) => text?.replace(/(?:[:;]|, but) $/, ''))
     .filter((text) => text !== undefined && text !== '')
     .join(', ') || null
 
@@ -26,9 +29,9 @@ const joinedTexts = (texts: readonly (string | undefined)[]): string | null =>
 export function shownReply(whole: string): ShownReply {
   const said = SAID.exec(whole)
   const connect = said === null ? CONNECT.exec(whole) : null
-  const reply = said?.[3] ?? connect?.[3] ?? whole
+  const reply = said?.[4] ?? connect?.[3] ?? whole
   const codes = CODES.exec(reply)
-  const about = said === null ? joinedTexts([connect?.[2], connect?.[1]]) : joinedTexts([said[2], said[4], said[1]])
+  const about = said === null ? joinedTexts([connect?.[2], connect?.[1]]) : joinedTexts([said[2], said[3], said[5], said[1]])
   return { codes: codes?.[1] ?? '', text: reply.slice(codes?.[0].length ?? 0), about }
 }
 
