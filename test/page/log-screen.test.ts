@@ -53,6 +53,9 @@ test('an impossible condition is refused with a sentence', async () => {
   expect(await refused('logged_after=soon')).toContain('expected a time such as')
   expect(await refused('event=nothing')).toContain('Event: ')
   expect(await refused('level=error')).toBeUndefined()
+  // Nothing was looked for.
+  expect(await screens.text('log?logged_after=soon')).not.toContain('No line matches.')
+  expect(await screens.text('log?level=error')).toContain('No line matches.')
 })
 
 test('the sentence has the number of lines, and since when they are kept', () => {

@@ -16,6 +16,7 @@ const words = async (path: string): Promise<string> =>
   (await new PageScreens(world).text(path))
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
     .replaceAll(/\s+/g, ' ')
 
 test('the first attempt of mail in delivery has begun: its cause, its destination and the queue say so', async () => {
@@ -26,6 +27,19 @@ test('the first attempt of mail in delivery has begun: its cause, its destinatio
   expect(await words('causes')).toContain('not tried yet, or in the first attempt 1 slow.example')
   expect(await words('destinations/slow.example')).toContain('1 delivery runs; no other mail waits.')
   expect(await words('')).toContain('1 recipient is in delivery or was not tried yet; none is deferred.')
+})
+
+test('without fair shares, the shares of waiting mail are not counted, and it is not said that there is none', async () => {
+  world = await ApiWorld.open('memory')
+  await world.queue.accept(['ann@a.example'])
+  await world.queue.advance(MINUTE)
+  const screen = await words('shares')
+  expect(screen).toContain('Deliveries are not shared fairly; set fair_share = "yes" for that.')
+  expect(screen).not.toContain('No share has mail.')
+  await world.close()
+  const tables = { fair_share: 'yes' }
+  world = await ApiWorld.open('memory', configFrom(tables, 'relay.example'), tables)
+  expect(await words('shares')).toContain('No share has mail.')
 })
 
 const SECRET = `whsec_${Buffer.alloc(32, 'example').toString('base64')}`

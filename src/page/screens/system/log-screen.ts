@@ -98,6 +98,16 @@ const filterForm = (view: View, { query, range }: Pick<LogFacts, 'query' | 'rang
 
 const kept = `The last ${count(MOST_LINES)} of each node, in its memory: those of earlier processes and older ones are in the log only.`
 
+const linesPart = (view: View, { page, query, before }: LogFacts): Html =>
+  html`${table({
+    caption: 'Warnings and errors',
+    columns: columnsOf(view, view.node !== undefined),
+    rows: page.records,
+    kind: 'log',
+    empty: isEmpty(query) ? 'No warning and no error.' : 'No line matches.',
+  })}
+  ${pager(view, 'log', query, { next: page.next, isFirst: before === '', parameter: 'before' })}`
+
 export function logScreen(view: View, facts: LogFacts): Screen {
   const { page, query, range, before, problem } = facts
   const asked = { ...query, logged_after: instantText(range.after), logged_before: instantText(range.before) }
@@ -119,14 +129,6 @@ export function logScreen(view: View, facts: LogFacts): Screen {
       <p class="news" data-newest="${newest?.id ?? ''}" hidden>
         There are newer lines. <a href="${linkTo(view, 'log', query)}">Show them</a>
       </p>
-      ${table({
-        caption: 'Warnings and errors',
-        columns: columnsOf(view, view.node !== undefined),
-        rows: page.records,
-        kind: 'log',
-        empty: isEmpty(query) ? 'No warning and no error.' : 'No line matches.',
-      })}
-      ${pager(view, 'log', query, { next: page.next, isFirst: before === '', parameter: 'before' })}
-      ${asRequest({ method: 'GET', path: `api/v1/log${queryText(asked)}` })}`,
+      ${problem === null ? linesPart(view, facts) : null} ${asRequest({ method: 'GET', path: `api/v1/log${queryText(asked)}` })}`,
   }
 }

@@ -23,7 +23,7 @@ const columnsOf = (shares: readonly ShareUseJson[]): readonly Column<ShareUseJso
 ]
 
 const about = ({ fair_share: isFair, total, shares }: SharesJson): string => {
-  if (!isFair) return 'Deliveries are not shared fairly (fair_share).'
+  if (!isFair) return 'Deliveries are not shared fairly; set fair_share = "yes" for that.'
   const more = total > shares.length ? ` These are the first ${grouped(shares.length)} of ${plural(total, 'share')}.` : ''
   return `Recipients that wait and deliveries of each share, with the part of its class that it should have and had in the last minute.${more}`
 }
@@ -32,6 +32,6 @@ export const sharesScreen = (answer: SharesJson): Screen => ({
   title: 'Shares',
   place: 'shares',
   main: html`${heading('Shares', about(answer), null)}
-  ${table({ caption: 'Shares', columns: columnsOf(answer.shares), rows: answer.shares, empty: 'No share has mail.' })}
+  ${answer.fair_share ? table({ caption: 'Shares', columns: columnsOf(answer.shares), rows: answer.shares, empty: 'No share has mail.' }) : null}
   ${asCommand(['queue', 'shares'], { method: 'GET', path: 'api/v1/shares' })}`,
 })
