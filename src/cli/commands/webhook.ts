@@ -4,6 +4,7 @@ import type { Config } from '../../config/options.ts'
 import { EVENT_FORMATS, type SubscriptionTerms, maskedTarget } from '../../config/values/tables/event-tables.ts'
 import { signingSecrets } from '../../outbox/configured-subscriptions.ts'
 import { checkValue } from '../../presentation/checked-value.ts'
+import { eventsBehind } from '../../resources/events-behind.ts'
 import { subscriptionJson, type SubscriptionJson, type TestAnswerJson } from '../../resources/subscription-json.ts'
 import { grouped, instantOf, jsonLine, maskControls, plural, relative, span, tookText, triesText } from '../../presentation/text.ts'
 import type { Subscription } from '../../store/outbox/subscription.ts'
@@ -155,15 +156,22 @@ async function test(shell: Shell, name: string, command: Command): Promise<void>
 /** Time without an answer after which the test by a relay is abandoned. */
 const TEST_LIMIT: Duration = MINUTE
 
+/** `416 events of all types behind, the oldest for 17m 53s` */
+const lagText = (one: SubscriptionJson, now: WallTime): string =>
+  one.behind === 0
+    ? 'nothing waits'
+    : `${eventsBehind(one)} behind${one.oldest_time === null ? '' : `, the oldest for ${span(now - instantOf(one.oldest_time))}`}`
+
 /** A subscription as one paragraph: target, progress, and last answer. */
 function linesOf(one: SubscriptionJson, now: WallTime): string {
-  const { name, owner, to, types, state, why, behind, oldest_time: oldest, parked, lost, tries } = one
+  const { name, owner, to, types, state, why, parked, lost, tries } = one
   const { next_try_time: next, last_answer: answer, last_answer_time: answered } = one
   const facts = [
     `${to === '' ? 'read by programs' : maskedTarget(to)}${owner === 'configuration' ? ' ([events] table)' : ''}`,
     `types ${types.length === 0 ? 'all' : types.join(', ')}`,
     ...(state === 'disabled' ? [`disabled: ${why ?? ''}`] : []),
-    behind === 0 ? 'nothing waits' : `${grouped(behind)} wait${oldest === null ? '' : `, the oldest for ${span(now - instantOf(oldest))}`}`,
+    // A program that reads events does so at its own pace.
+    ...(to === '' ? [] : [lagText(one, now)]),
     ...(parked === 0 ? [] : [`${grouped(parked)} parked`]),
     ...(lost === 0 ? [] : [`${grouped(lost)} lost`]),
     ...(tries === 0 ? [] : [triesText(tries, next === null ? null : instantOf(next), now)]),

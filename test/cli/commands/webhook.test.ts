@@ -104,6 +104,21 @@ describe('with a daemon', () => {
     expect((await operator.run(['webhook', 'list'])).out).toBe('')
   })
 
+  test('the list tells how far a target is behind in events of all types, and nothing of that for a program that reads them', async () => {
+    status = 500
+    await start({
+      events: {
+        app: { to: url, allow_private: true, types: ['recipient.*'] },
+        reader: { types: ['recipient.*'] },
+      },
+    })
+    await mail('ann@there.example')
+    await expect.poll(() => received.length).toBeGreaterThan(0)
+    const lines = (await operator.run(['webhook', 'list'])).out
+    expect(lines).toMatch(/^app: .*; types recipient\.\*; \d+ events? of all types behind, the oldest for \d+s; /m)
+    expect(lines).toMatch(/^reader: read by programs.*; types recipient\.\*; no answer yet$/m)
+  })
+
   test('a replay sends the events again with their ids', async () => {
     await start({ events: { app: { to: url, allow_private: true, types: ['message.removed'] } } })
     await mail('ann@there.example')

@@ -1,4 +1,5 @@
 /** Cells about subscriptions to events, which several screens share. */
+import { eventsBehind } from '../../../resources/events-behind.ts'
 import type { SubscriptionJson } from '../../../resources/subscription-json.ts'
 import { html, type Html, type Part } from '../../../presentation/html.ts'
 import { linkTo } from '../../markup/links.ts'
@@ -52,17 +53,11 @@ export function conditionOf({ state, parked, tries }: Pick<SubscriptionJson, 'st
   return parked > 0 ? 'parked' : null
 }
 
-/** `12 events`, of any type, also of those that the subscription leaves out. */
-export const unsentText = ({ behind, types, destinations, senders }: SubscriptionJson): string =>
-  types.length === 1 && types[0] === '*' && destinations.length === 0 && senders.length === 0
-    ? plural(behind, 'event')
-    : `${plural(behind, 'event')} of all types`
-
 /** Reason why a subscription needs an operator; null for other subscriptions. */
 export function trouble(view: View, one: SubscriptionJson): Html | null {
   const { name, parked } = one
   const refused = parked === 0 ? '' : `; it refused ${plural(parked, 'event')} before`
-  const lag = `it is ${unsentText(one)} behind`
+  const lag = `it is ${eventsBehind(one)} behind`
   switch (conditionOf(one)) {
     case 'disabled':
       return html`The events of ${name} are not sent: ${one.why ?? 'disabled'}; ${lag}${refused}`

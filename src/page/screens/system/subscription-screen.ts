@@ -2,6 +2,7 @@
 import type { LatestEvents } from '../../../queries/subscriptions.ts'
 import { replayMembers } from '../../../queries/operations/replay-request.ts'
 import type { ParkedEventJson } from '../../../resources/event-json.ts'
+import { takesAll } from '../../../resources/events-behind.ts'
 import type { SubscriptionJson } from '../../../resources/subscription-json.ts'
 import { EVENT_TYPES } from '../../../events/event-types.ts'
 import { selectedTypes } from '../../../events/event-filter.ts'
@@ -87,7 +88,7 @@ export function subscriptionScreen(view: View, { subscription, parked, latest, a
       ['sent to', targetOf(subscription), 'wide'],
       ['last answer', lastAnswer(view, subscription), 'wide'],
       ['why', why],
-      ['events behind', behindOf(view, subscription)],
+      ['events behind', html`${behindOf(view, subscription)}${subscription.to === '' || takesAll(subscription) ? null : ' of all types'}`],
       ['oldest event', to === '' || oldest === null ? null : html`${age(view, oldest)}`],
       ['tries', triesOf(view, subscription)],
       ['lost', lost === 0 ? null : `${plural(lost, 'event')}, of which it is told first`],

@@ -1,4 +1,5 @@
 /** The subscriptions to events with their lag and last answers, the form that adds one, and the questions before a change of one. */
+import { eventsBehind } from '../../../resources/events-behind.ts'
 import type { SubscriptionJson, SubscriptionListJson, TestAnswerJson } from '../../../resources/subscription-json.ts'
 import { html, type Html, type Part } from '../../../presentation/html.ts'
 import { asCommand } from '../../markup/command-lines.ts'
@@ -11,7 +12,7 @@ import { questionPanel } from '../../markup/question-panel.ts'
 import { secretPanel } from '../../markup/secret-panel.ts'
 import { clockTime, count, plural, tookText } from '../../markup/times.ts'
 import type { View } from '../../markup/view.ts'
-import { behindOf, lastAnswer, stateMark, subscriptionLink, subscriptionPlace, targetOf, unsentText } from './subscription-marks.ts'
+import { behindOf, lastAnswer, stateMark, subscriptionLink, subscriptionPlace, targetOf } from './subscription-marks.ts'
 import { breakable } from '../../markup/long-words.ts'
 
 const figure = (name: string, member: 'parked' | 'lost', value: number): Part =>
@@ -36,7 +37,8 @@ export const webhooksScreen = (view: View, { subscriptions }: SubscriptionListJs
   live: { path: 'api/v1/subscriptions' },
   main: html`${heading(
     'Webhooks',
-    html`The programs that are told of <a href="${linkTo(view, 'events')}">events</a>, and how far each of them has come.`,
+    html`The programs that are told of <a href="${linkTo(view, 'events')}">events</a>, and how far each of them has come. Events behind are
+      of all types.`,
     view.requester.mayAdminister ? buttonLink(linkTo(view, 'new-webhook'), 'Add…') : null,
   )}
   ${table({
@@ -149,7 +151,7 @@ export const webhookRemovalScreen = (view: View, one: SubscriptionJson): Screen 
     button: `Remove ${name}`,
     fields: facts([
       ['sent to', to, 'wide'],
-      ['not sent yet', unsentText(one)],
+      ['not sent yet', eventsBehind(one)],
       ['parked', plural(parked, 'event')],
       ['undo', html`<strong>not possible</strong>`],
     ]),
