@@ -52,7 +52,7 @@ export interface AttentionFacts {
   /** Recipients whose lifetime ends within `within` ms. */
   readonly expiring: Bounded & { readonly within: number }
   readonly noticesDue: Bounded
-  /** Warnings and errors of the log since a time, and the last of them; null for none. */
+  /** Notes with a warning or an error in the log of this node in the last hour, the last and the time of the first of them; null for none. */
   readonly warnings: { readonly count: number; readonly last: string; readonly since: QueueTime } | null
 }
 
@@ -116,10 +116,24 @@ function listingItem({ stopped, braked }: ListingObstacles): readonly AttentionI
   const count = stopped.length + braked.length
   const [first] = stopped
   if (first !== undefined)
-    return [{ kind: 'listings-stopped', count, why: `too many addresses of ${first.scope} were listed within an hour`, since: first.at }]
+    return [
+      {
+        kind: 'listings-stopped',
+        count,
+        why: `no more addresses are listed for ${first.scope}, because too many were within an hour`,
+        since: first.at,
+      },
+    ]
   const [destination] = braked
   if (destination === undefined) return []
-  return [{ kind: 'listings-stopped', count, why: `too many recipients of ${destination} are refused as unknown`, since: null }]
+  return [
+    {
+      kind: 'listings-stopped',
+      count,
+      why: `no address at ${destination} is listed, because too many recipients there are refused as unknown`,
+      since: null,
+    },
+  ]
 }
 
 /** The entry of the quotas that are used up, as a list: empty for none. */

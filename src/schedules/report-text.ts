@@ -1,5 +1,6 @@
 /** The mail of a report about the queue: what happened since the last one, what waits, and what needs an operator. Pure. */
 import { MINUTE, type Clock, type WallTime } from '../system/clock.ts'
+import { loggedNotes } from '../presentation/attention-text.ts'
 import { stateText } from '../presentation/destination-state.ts'
 import { clipped, grouped, instantOf, localTime, maskControls, plural, span } from '../presentation/text.ts'
 import type { AttentionItem } from '../queue/attention.ts'
@@ -39,7 +40,7 @@ function conditionText(item: AttentionItem): string {
     case 'quotas':
       return item.why
     case 'listings-stopped':
-      return `the suppression list does not grow: ${item.why}`
+      return `suppression list: ${item.why}`
     case 'corrupt-messages':
       return `${plural(item.messages, 'message')} unreadable, in the queue corrupt`
     case 'expiring-recipients':
@@ -47,7 +48,7 @@ function conditionText(item: AttentionItem): string {
     case 'notices-due':
       return `${item.isAtLeast ? 'at least ' : ''}${plural(item.messages, 'notice')} not sent yet`
     case 'warnings':
-      return `${plural(item.count, 'warning')} in the log, the last: ${item.last}`
+      return `${loggedNotes(item.count, undefined)}, the last: ${item.last}`
   }
 }
 

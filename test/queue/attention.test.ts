@@ -76,7 +76,12 @@ test('each condition is one entry, the store first', () => {
     { kind: 'oauth-failed', count: 2, why: 'google: no answer within 30 s: wait', since: T0 },
     { kind: 'schedule-failed', count: 2, why: 'nightly: no space left', since: T0 - 2 },
     { kind: 'limits', count: 2, why: '960 of 1,000 bytes of the share app in the queue: mail is refused', since: T0 },
-    { kind: 'listings-stopped', count: 2, why: 'too many addresses of us.example were listed within an hour', since: T0 },
+    {
+      kind: 'listings-stopped',
+      count: 2,
+      why: 'no more addresses are listed for us.example, because too many were within an hour',
+      since: T0,
+    },
     { kind: 'quotas', count: 2, why: 'mail of app@us.example is held: quota app, 1000/1h, is used up', since: T0 },
     { kind: 'corrupt-messages', messages: 2 },
     { kind: 'expiring-recipients', count: 4, isAtLeast: false, within: 3_600_000 },

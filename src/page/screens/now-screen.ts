@@ -3,6 +3,7 @@ import type { NowJson } from '../../resources/status-json.ts'
 import type { StatusDestinationJson } from '../../resources/destination-json.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
 import { answer, buttonLink, section, type Screen } from '../markup/frame.ts'
+import { loggedNotes } from '../../presentation/attention-text.ts'
 import { waitingText } from '../../presentation/destination-troubles.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo, logLink, messageLink } from '../markup/links.ts'
@@ -71,8 +72,9 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
       ]
     case 'listings-stopped':
       return [
-        html`The suppression list does not grow: ${one.text}${figure > 1 ? html`, and ${plural(figure - 1, 'other')}` : null}`,
-        linkTo(view, 'suppressions'),
+        html`Suppression list: ${one.text}${figure > 1 ? html`, and ${plural(figure - 1, 'other')}` : null}`,
+        // The list can be resumed for a sender domain; at a destination, it goes on by itself.
+        one.since === null ? logLink(view, { event: 'listing-braked' }) : linkTo(view, 'suppressions'),
       ]
     case 'quotas':
       return [html`${one.text}${figure > 1 ? html`, and ${plural(figure - 1, 'other quota')}` : null}`, linkTo(view, 'quotas')]
@@ -87,7 +89,7 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
       return [html`${atLeast(one, html`${plural(figure, 'notice')}`)} not sent yet`, logLink(view, { text: '*notice*' })]
     case 'warnings':
       return [
-        longText(`${plural(figure, 'warning')} in the log, the last: ${one.text}`),
+        longText(`${loggedNotes(figure, view.node)}, the last: ${one.text}`),
         logLink(view, {
           event: 'note',
           node: view.node,
