@@ -93,6 +93,11 @@ export class RelayStatus {
     return this.#lastOutcomes.of(destination)
   }
 
+  /** Drops the last outcomes at the destinations that are `wanted`, whose attempts are counted anew. */
+  forgetAttempts(wanted: (destination: DestinationName) => boolean): void {
+    this.#lastOutcomes.forget(wanted)
+  }
+
   /** Conditions that need an operator's attention, at the destinations of this node. */
   async attention(reader: Pick<QueueReader, 'expiring' | 'records'>): Promise<readonly AttentionItem[]> {
     const { clock, store, tokens } = this.#deps

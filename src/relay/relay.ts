@@ -130,6 +130,8 @@ export class Relay {
   }
 
   async #shardsTaken(shards: readonly Shard[]): Promise<void> {
+    const taken = new Set(shards)
+    this.status.forgetAttempts((name) => taken.has(this.#deliveries.membership.shardOf(name)))
     await this.scheduler.nodes.taken(shards)
     this.#queue.mailerDaemon.load()
   }

@@ -59,6 +59,12 @@ export class LastOutcomes {
     }
   }
 
+  /** Drops the records of the destinations that are `wanted`. */
+  forget(wanted: (destination: DestinationName) => boolean): void {
+    for (const destination of this.#byDestination.keys()) if (wanted(destination)) this.#byDestination.delete(destination)
+    this.#latest = undefined
+  }
+
   /** Returns the record of a destination, and makes it the last one to be dropped. */
   #kept(destination: DestinationName): Kept {
     const kept = this.#byDestination.get(destination) ?? { outcomes: [], windows: [] }

@@ -370,6 +370,13 @@ export class Destination {
     this.#become(recalled(this.#health, record, this.settings))
   }
 
+  /** Goes on from the state of `former`, which has left memory. */
+  continue(former: Destination): void {
+    this.recall(former.record())
+    this.#undelivered = former.#undelivered
+    this.#lastAttempt = former.#lastAttempt
+  }
+
   record(): DestinationRecord {
     return recordOf(this.name, this.#health)
   }

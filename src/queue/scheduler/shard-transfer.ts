@@ -47,7 +47,7 @@ export class ShardTransfer {
     await this.#giveBackAll([destination])
     if (!storeHealth.abandoned.aborted) await change()
     table.forget(destination)
-    if (shards.schedules(destination.name)) table.get(destination.name).recall(destination.record())
+    if (shards.schedules(destination.name)) table.get(destination.name).continue(destination)
     const { nextDueAt } = destination.mail
     if (nextDueAt !== null) due.expect(destination.name, nextDueAt)
   }

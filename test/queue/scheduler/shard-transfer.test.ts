@@ -245,6 +245,20 @@ test('a destination whose provider is being changed accepts no lease, and mail t
   expect([tried(), leasesOf()]).toEqual([[id], []])
 })
 
+test('a destination whose provider has changed keeps the count of its attempts where the node still schedules it', async () => {
+  const { store, scheduler, other, take, deliveries, advance } = await twoNodes()
+  store.joinProvider = async () => undefined
+  for (let n = 0; n < 2; n++) await queue(other.store)
+  await take()
+  const [failed, running] = deliveries
+  failed?.end('deferred')
+  await advance(SECOND)
+  expect(running?.options.admits?.('big')).toBe(false)
+  running?.end('not-begun')
+  await advance(SECOND)
+  expect(scheduler.destinations.status('far.example')).toMatchObject({ undelivered: { count: 1 }, lastAttempt: { status: BUSY } })
+})
+
 test('a shard is not released while new mail for it is being committed, and that mail is then given back', async () => {
   const { store, other, scheduler, take, release, advance, tried, leasesOf } = await twoNodes()
   await take()
