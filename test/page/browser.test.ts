@@ -327,6 +327,27 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await page.getByRole('link', { name: 'Suspend…' }).waitFor()
   })
 
+  test('an open screen has the present state in its sentences and rows, without being loaded again', async () => {
+    const page = await loggedIn()
+    const row = page.locator('table.where tbody tr').filter({ hasText: 'smtp:[127.0.0.1]:9' })
+    await page.getByText('live', { exact: true }).waitFor()
+    const place = `destinations/${encodeURIComponent('smtp:[127.0.0.1]:9')}`
+    const other = await page.context().newPage()
+    await other.goto(`${daemon.url}${place}`)
+    await other.getByText('live', { exact: true }).waitFor()
+    for (const one of [page, other]) await one.evaluate("document.body.dataset.kept = 'yes'")
+    const third = await page.context().newPage()
+    await third.goto(`${daemon.url}${place}/suspend`)
+    await third.getByRole('button', { name: 'Suspend' }).click()
+    await expect.poll(() => row.textContent(), { timeout: 60_000, interval: 500 }).toContain('suspended')
+    await expect.poll(() => other.locator('h1').textContent(), { timeout: 60_000, interval: 500 }).toContain('suspended')
+    expect(await other.locator('.about').textContent()).toMatch(/^Suspended\s+by page:alice/)
+    await third.getByRole('link', { name: 'Resume…' }).click()
+    await third.getByRole('button', { name: 'Resume' }).click()
+    await expect.poll(() => other.locator('h1').textContent(), { timeout: 60_000, interval: 500 }).not.toContain('suspended')
+    for (const one of [page, other]) expect(await one.evaluate('document.body.dataset.kept')).toBe('yes')
+  }, 180_000)
+
   test('the audit log tells of newer actions, and leaves its rows where they are', async () => {
     const page = await loggedIn()
     await page.goto(`${daemon.url}audit`)

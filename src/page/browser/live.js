@@ -4,7 +4,7 @@
  */
 import { loginLink } from './loaded-screen.js'
 import { conditionsOf, liveNumber, memberAt } from './live-values.js'
-import { isAtWork, renewScreen, watchClicks } from './renewal.js'
+import { isAiming, isAtWork, renewScreen, renewStates, watchClicks } from './renewal.js'
 import { listenShared } from './shared-stream.js'
 import { count, rate, relative } from './text-forms.js'
 
@@ -14,6 +14,8 @@ const LIGHT_AGE = 30_000
 const POLL = 10_000
 /** Interval of requests for the progress of an operation, or for counts that are not known yet, in ms. */
 const PROGRESS = 1_000
+/** Interval at which the elements that depend on the state are renewed, in ms. */
+const STATES = 10_000
 /** Time limit of a request, after which it has failed, in ms. */
 const ANSWER = 10_000
 /** Failures of the stream after which the page asks instead, and time until it tries the stream again, in ms. */
@@ -120,6 +122,28 @@ async function renew() {
   }
 }
 
+/** Time at which the states were renewed, in ms. */
+let renewedAt = Date.now()
+/** The last live value. @type {unknown} */
+let lastValue
+
+/** Renews what depends on the state and is older than STATES, unless a person is at work on the screen. */
+async function renewOld() {
+  if (isRenewing || !isActive() || livePath === undefined || Date.now() - renewedAt < STATES || isAtWork() || isAiming()) return
+  isRenewing = true
+  try {
+    if ((await renewStates()) === 'ended') return sessionEnded()
+    renewedAt = Date.now()
+    // The stream may be newer than the print.
+    if (lastValue !== undefined) show(lastValue)
+  } catch {
+    // The line in the foot tells that the server does not answer.
+    renewedAt = Date.now()
+  } finally {
+    isRenewing = false
+  }
+}
+
 /** Ends the live values of a screen that has none any more. */
 function endLive() {
   stopAsking()
@@ -188,6 +212,7 @@ const lastTime = () => new Date(last + Number(offset) * 60_000).toISOString().sl
 /** @param {unknown} value */
 function received(value) {
   last = serverTime()
+  lastValue = value
   show(value)
 }
 
@@ -298,6 +323,7 @@ export function startLive() {
     if (isPaused) return
     showTimes()
     watchStream()
+    void renewOld()
   }, 1_000)
 
   if (livePath !== undefined && line instanceof HTMLElement) {

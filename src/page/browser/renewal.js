@@ -8,7 +8,11 @@ import { isLogin, load } from './loaded-screen.js'
 /** Time limit of the request, and time after which a click that led nowhere is forgotten, in ms. */
 const LIMIT = 10_000
 
+/** Time without a movement of the pointer after which no element is aimed at, in ms. */
+const STILL = 1_000
+
 let isPressed = false
+let movedAt = -STILL
 let leftAt = -LIMIT
 
 /** Whether a person is at work on the screen: a dialog is open or being loaded, a field has the focus, or a click is on its way. */
@@ -18,8 +22,12 @@ export const isAtWork = () =>
   document.querySelector('dialog') !== null ||
   document.activeElement?.matches('input, select, textarea') === true
 
-/** Watches for clicks. */
+/** Whether the pointer moves: what is below it must not move. */
+export const isAiming = () => performance.now() - movedAt < STILL
+
+/** Watches for clicks, and for the pointer on its way to one. */
 export function watchClicks() {
+  document.addEventListener('pointermove', () => (movedAt = performance.now()), { capture: true, passive: true })
   for (const name of ['pointerdown', 'pointerup', 'pointercancel'])
     document.addEventListener(name, () => (isPressed = name === 'pointerdown'), true)
   document.addEventListener('click', (event) => {
@@ -44,29 +52,62 @@ function pairs(/** @type {Document} */ loaded) {
   return parts.length > 0 || old === null || fresh === null ? parts : [{ old, fresh }]
 }
 
+/** True for an element whose text is selected, or in which a text was opened. */
+const isInUse = (/** @type {Element} */ element) =>
+  element.querySelector('details[open], [aria-expanded=true]') !== null ||
+  (getSelection()?.isCollapsed === false && getSelection()?.containsNode(element, true) === true)
+
+/** The elements of which a newer print of the screen has others, by their names. Rows keep their places. */
+const renewedPairs = (/** @type {Document} */ loaded) =>
+  [...document.querySelectorAll('[data-renewed]')].flatMap((old) => {
+    const fresh = loaded.querySelector(`[data-renewed="${CSS.escape(old.getAttribute('data-renewed') ?? '')}"]`)
+    return fresh === null || fresh.outerHTML === old.outerHTML || isInUse(old) ? [] : [{ old, fresh }]
+  })
+
 /** The link that has the focus, to find it again. */
 const focusedLink = () => document.activeElement?.getAttribute('href') ?? null
+
+/**
+ * Loads the screen and replaces elements of it. Returns null when the session has ended, and false while a person is at work.
+ * @param {(loaded: Document) => { old: Element, fresh: Element }[]} those
+ * @returns {Promise<Document | false | null>}
+ */
+async function replaced(those) {
+  const loaded = await load(location.href, AbortSignal.timeout(LIMIT))
+  if (isLogin(loaded)) return null
+  if (isAtWork()) return false
+  const focused = focusedLink()
+  for (const { old, fresh } of those(loaded)) {
+    old.replaceWith(document.adoptNode(fresh))
+    addCharts(fresh)
+  }
+  const again = focused === null ? null : document.querySelector(`#main a[href="${CSS.escape(focused)}"]`)
+  if (document.activeElement === document.body && again instanceof HTMLElement) again.focus()
+  return loaded
+}
+
+/**
+ * Replaces what depends on the state: sentences, and the rows of tables in their places. Returns whether the session goes on.
+ * @returns {Promise<'renewed' | 'later' | 'ended'>}
+ */
+export async function renewStates() {
+  const loaded = await replaced(renewedPairs)
+  return loaded === null ? 'ended' : loaded === false ? 'later' : 'renewed'
+}
 
 /**
  * Replaces the parts, the title, the time, and the sources of live values. Returns whether the session goes on.
  * @returns {Promise<'renewed' | 'later' | 'ended'>}
  */
 export async function renewScreen() {
-  const loaded = await load(location.href, AbortSignal.timeout(LIMIT))
-  if (isLogin(loaded)) return 'ended'
-  if (isAtWork()) return 'later'
-  const focused = focusedLink()
-  for (const { old, fresh } of pairs(loaded)) {
-    old.replaceWith(document.adoptNode(fresh))
-    addCharts(fresh)
-  }
+  const loaded = await replaced(pairs)
+  if (loaded === null) return 'ended'
+  if (loaded === false) return 'later'
   document.title = loaded.title
   for (const name of ['livePath', 'liveStream', 'now', 'speed']) {
     const value = loaded.body.dataset[name]
     if (value === undefined) delete document.body.dataset[name]
     else document.body.dataset[name] = value
   }
-  const again = focused === null ? null : document.querySelector(`#main a[href="${CSS.escape(focused)}"]`)
-  if (document.activeElement === document.body && again instanceof HTMLElement) again.focus()
   return 'renewed'
 }

@@ -4,6 +4,7 @@ import { zoneText } from '../../presentation/text.ts'
 import { clockTime } from './times.ts'
 import { shapeOf } from './marks.ts'
 import { linkTo, type Query } from './links.ts'
+import { renewed } from './renewed.ts'
 import { navigation, type Place } from './navigation.ts'
 import { timeBar } from './time-bar.ts'
 import type { View } from './view.ts'
@@ -129,7 +130,7 @@ export const document = (view: View, screen: Screen): string => {
 
 /** Heading of a screen, with a sentence and buttons beside it. */
 export const heading = (title: Part, about: Part = null, buttons: Part = null): Html =>
-  html`<div class="top">
+  html`<div class="top" ${renewed('heading')}>
     <div class="heading">
       <h1>${title}</h1>
       ${buttons === null ? null : html`<div class="buttons">${buttons}</div>`}
@@ -148,7 +149,7 @@ const undivided = (sentence: Part): Part =>
 
 /** The sentence that answers the question of a screen. One with `fragment` is renewed when what the screen waits for is known. */
 export const answer = (sentence: Part, aside: Part = null, fragment: string | null = null): Html =>
-  html`<div class="answer" ${fragment === null ? null : html` data-fragment="${fragment}"`}>
+  html`<div class="answer" ${renewed('answer')}${fragment === null ? null : html` data-fragment="${fragment}"`}>
     <p>${undivided(sentence)}</p>
     ${aside === null ? null : html`<p class="faint">${aside}</p>`}
   </div>`

@@ -3,6 +3,7 @@
  * their columns as labels. The roles keep the table a table for screen readers there.
  */
 import { html, type Html, type Part } from '../../presentation/html.ts'
+import { renewed } from './renewed.ts'
 
 export interface Column<Row> {
   readonly heading: Part
@@ -23,6 +24,8 @@ interface TableOptions<Row> {
   /** Shown instead of a table without rows. */
   readonly empty: Part
   readonly kind?: string
+  /** Name of a row, by which the script finds it in a newer print of the screen and renews it in its place; absent for a table that stays as it is. */
+  readonly renewedBy?: (row: Row) => string
 }
 
 function labelOf<Row>({ heading, label }: Column<Row>): string {
@@ -36,7 +39,7 @@ function cellOf<Row>(column: Column<Row>, row: Row): Html {
     : html`<td role="cell" class="${kind}" data-label="${labelOf(column)}">${cell(row)}</td>`
 }
 
-export function table<Row>({ caption, columns, rows, tone, empty, kind = '' }: TableOptions<Row>): Html {
+export function table<Row>({ caption, columns, rows, tone, empty, kind = '', renewedBy }: TableOptions<Row>): Html {
   if (rows.length === 0) return html`<div class="empty">${empty}</div>`
   const beside = columns.filter(({ kind: cellKind }) => cellKind !== 'reply').length
   return html`<div class="wide">
@@ -54,7 +57,7 @@ export function table<Row>({ caption, columns, rows, tone, empty, kind = '' }: T
       <tbody role="rowgroup">
         ${rows.map(
           (row) =>
-            html`<tr role="row" class="${tone?.(row) ?? ''}">
+            html`<tr role="row" class="${tone?.(row) ?? ''}" ${renewedBy === undefined ? null : renewed(`${kind} ${renewedBy(row)}`)}>
               ${columns.map((column) => cellOf(column, row))}
             </tr> `,
         )}
@@ -66,9 +69,9 @@ export function table<Row>({ caption, columns, rows, tone, empty, kind = '' }: T
 /** A name and its value; `wide` for a long text, which takes a line of its own. */
 export type Fact = readonly [name: string, value: Part, width?: 'wide' | undefined]
 
-/** A list of names and values. Facts without a value are left out. */
-export const facts = (pairs: readonly Fact[]): Html =>
-  html`<dl class="facts">
+/** A list of names and values, which is renewed by its name when it has one. Facts without a value are left out. */
+export const facts = (pairs: readonly Fact[], renewedBy: string | null = null): Html =>
+  html`<dl class="facts" ${renewedBy === null ? null : renewed(renewedBy)}>
     ${pairs
       .filter(([, value]) => value !== null && value !== undefined && value !== false && value !== '')
       .map(

@@ -219,28 +219,31 @@ export function destinationScreen(view: View, { destination: one, causes, sender
         : { live: { path: resource } }),
     main: html`${heading(html`<span class="name">${name}</span> ${stateCell(one)}`, stateSentence(view, one), buttonsOf(view, one))}
       ${answer(destinationSentence(one, causes?.causes ?? null, view), null, 'answer')}
-      ${facts([
+      ${facts(
         [
-          'waiting',
-          html`<a href="${linkTo(view, 'messages', { destination: name })}"
-            ><span data-live="waiting" data-form="count">${count(one.waiting)}</span> ${one.waiting === 1 ? 'recipient' : 'recipients'}</a
-          >`,
+          [
+            'waiting',
+            html`<a href="${linkTo(view, 'messages', { destination: name })}"
+              ><span data-live="waiting" data-form="count">${count(one.waiting)}</span> ${one.waiting === 1 ? 'recipient' : 'recipients'}</a
+            >`,
+          ],
+          [
+            'in flight',
+            html`<span data-live="in_flight" data-form="count">${count(one.in_flight)}</span> of
+              ${one.window === null ? '–' : html`<span data-live="window" data-form="count">${count(one.window)}</span>`} at once`,
+          ],
+          ['message rate', one.message_rate === null ? null : `at most ${count(Math.round(one.message_rate))} a minute`],
+          ['waiting for a slot', one.slot_waiting === null || one.slot_waiting === 0 ? null : plural(one.slot_waiting, 'recipient')],
+          ['provider', one.provider === null ? null : providerPart(view, one, one.provider)],
+          ...one.provider_rules.map((rule) => [`rule ${rule.rule}`, rulePart(view, rule), 'wide'] as const),
+          ['next due', one.next_due_time === null || isClosed(one) ? null : due(view, one.next_due_time)],
+          ['last reply', replyPart(one.last_reply), 'wide'],
+          ['to do', one.hint, 'wide'],
+          ['last outcomes', outcomesFact(one.last_outcomes)],
+          ['node', one.node],
         ],
-        [
-          'in flight',
-          html`<span data-live="in_flight" data-form="count">${count(one.in_flight)}</span> of
-            ${one.window === null ? '–' : html`<span data-live="window" data-form="count">${count(one.window)}</span>`} at once`,
-        ],
-        ['message rate', one.message_rate === null ? null : `at most ${count(Math.round(one.message_rate))} a minute`],
-        ['waiting for a slot', one.slot_waiting === null || one.slot_waiting === 0 ? null : plural(one.slot_waiting, 'recipient')],
-        ['provider', one.provider === null ? null : providerPart(view, one, one.provider)],
-        ...one.provider_rules.map((rule) => [`rule ${rule.rule}`, rulePart(view, rule), 'wide'] as const),
-        ['next due', one.next_due_time === null || isClosed(one) ? null : due(view, one.next_due_time)],
-        ['last reply', replyPart(one.last_reply), 'wide'],
-        ['to do', one.hint, 'wide'],
-        ['last outcomes', outcomesFact(one.last_outcomes)],
-        ['node', one.node],
-      ])}
+        'facts',
+      )}
       <div data-fragment="causes">
         ${causes === null ? section('Why it waits', countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.')) : causesSections(view, one, causes)}
       </div>

@@ -202,6 +202,7 @@ function whereItWaits(view: View, now: NowJson): Html {
       rows: shown,
       empty: 'No destination has waiting mail.',
       kind: 'where',
+      renewedBy: ({ destination }) => destination,
     }),
     {
       aside: html`<a href="${linkTo(view, 'causes')}">Causes</a> · <a href="${linkTo(view, 'destinations')}">All destinations</a>`,

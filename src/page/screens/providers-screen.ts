@@ -85,6 +85,7 @@ export const providersScreen = (view: View, providers: readonly ListedProvider[]
     ],
     rows: providers,
     kind: 'providers',
+    renewedBy: ({ provider }) => provider,
     empty: NO_TABLE,
   })}
   ${asCommand(['provider', 'list'], { method: 'GET', path: PATH })}`,

@@ -9,6 +9,7 @@ import { html, joined, type Html, type Part } from '../../../presentation/html.t
 import { linkTo } from '../../markup/links.ts'
 import { hintPart, marked, shapeOf } from '../../markup/marks.ts'
 import { table, type Column } from '../../markup/html-table.ts'
+import { renewed } from '../../markup/renewed.ts'
 import { count, distance, plural, span } from '../../markup/times.ts'
 import type { View } from '../../markup/view.ts'
 
@@ -70,7 +71,7 @@ const columnsOf = (view: View): readonly Column<NodeJson>[] => [
 ]
 
 /** Sentences about the nodes that have failed. */
-const troublesOf = (nodes: readonly NodeJson[]): Html | null => {
+const troublesOf = (nodes: readonly NodeJson[]): Html => {
   const items = nodes.flatMap((one) => {
     const trouble = nodeTrouble(one)
     return trouble === null
@@ -82,11 +83,13 @@ const troublesOf = (nodes: readonly NodeJson[]): Html | null => {
           </li>`,
         ]
   })
-  return items.length === 0
-    ? null
-    : html`<ul class="attention">
-        ${items}
-      </ul>`
+  return html`<div${renewed('troubles')}>${
+    items.length === 0
+      ? null
+      : html`<ul class="attention">
+          ${items}
+        </ul>`
+  }</div>`
 }
 
 function sentenceOf(view: View, nodes: readonly NodeJson[], lease: number): Html {
@@ -115,7 +118,7 @@ export const nodesScreen = (view: View, { nodes, lease }: NodesJson): Screen => 
           This queue is in a folder of ${view.relay}, and has one daemon. A queue in ${SHARED_TITLES} may have several nodes.
         </div>`
       : html`${sentenceOf(view, nodes, lease ?? 0)} ${troublesOf(nodes)}
-        ${table({ caption: 'Nodes', columns: columnsOf(view), rows: nodes, kind: 'nodes', empty: 'No node has joined the queue.' })}`
+        ${table({ caption: 'Nodes', columns: columnsOf(view), rows: nodes, kind: 'nodes', renewedBy: ({ name }) => name, empty: 'No node has joined the queue.' })}`
   }
   ${asCommand(['node', 'list'], { method: 'GET', path: 'api/v1/nodes' })}`,
 })

@@ -46,6 +46,7 @@ export const webhooksScreen = (view: View, { subscriptions }: SubscriptionListJs
     columns: columnsOf(view),
     rows: subscriptions,
     kind: 'subscriptions',
+    renewedBy: ({ name }) => name,
     empty: 'No program has subscribed. “Add…”, deferd webhook add, or an [events.NAME] table, subscribes one.',
   })}
   ${asCommand(['webhook', 'list'], { method: 'GET', path: 'api/v1/subscriptions' })}`,
