@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { localTime, maskControls, plural } from '../../../presentation/text.ts'
 import { momentOf } from '../../../mail/message-times.ts'
+import type { Config } from '../../../config/options.ts'
 import { ALL_SENDERS, type SuppressionReason } from '../../../store/records/suppression-entry.ts'
 import { importedLines } from '../../../suppression/import-lines.ts'
 import type { Duration } from '../../../system/clock.ts'
@@ -16,11 +17,11 @@ import { addressOf, entriesText, queryIn, scopeOf, type FilterOptions } from './
 /** Mistakes of an import that are printed. */
 const MOST_MISTAKES = 1_000
 
-async function withClient<T>(shell: Shell, command: Command, act: (client: QueueClient) => Promise<T>): Promise<T> {
+async function withClient<T>(shell: Shell, command: Command, act: (client: QueueClient, config: Config) => Promise<T>): Promise<T> {
   const { config } = await configOf(shell, command)
   const client = await shell.openQueueClient(config)
   try {
-    return await act(client)
+    return await act(client, config)
   } finally {
     await client.close()
   }
@@ -39,11 +40,16 @@ export async function add(shell: Shell, given: string, options: AddOptions, comm
   const duration = options.for ?? null
   const [address, scope] = [addressOf(given), scopeOf(of)]
   if (duration !== null && duration <= 0) throw new CommandError(EX.usage, '--for must be longer than 0')
-  await withClient(shell, command, (client) => client.addSuppression({ scope, address, reason, text, duration }, shell.user))
+  const setting = await withClient(shell, command, async (client, config) => {
+    await client.addSuppression({ scope, address, reason, text, duration }, shell.user)
+    return config.suppression
+  })
   const end = duration === null ? 'until it is removed' : `until ${localTime(shell.clock.now() + duration, shell.clock)}`
   await shell.stdout.write(
-    `${maskControls(`${address}: refused for ${scope === ALL_SENDERS ? 'all senders' : scope} (${reason}), ${end}`)}\n`,
+    `${maskControls(`${address}: on the list for ${scope === ALL_SENDERS ? 'all senders' : scope} (${reason}), ${end}`)}\n`,
   )
+  if (setting !== 'yes')
+    await shell.stdout.write(`mail to it is accepted, because suppression = ${setting}; set suppression = yes to refuse it\n`)
 }
 
 export async function remove(
