@@ -29,7 +29,7 @@ import { LastingPorts } from './lasting-ports.ts'
 import { queueAdmin } from './queue-admin.ts'
 import { NOT_OPEN } from './queue-api.ts'
 import type { OpenedQueue } from './node/opened-queue.ts'
-import { nodeSettings } from './node/shared-settings.ts'
+import { nodeSettings, sharedSettings } from './node/shared-settings.ts'
 import { Closers } from './closers.ts'
 import { Opening } from './opening.ts'
 import { prepare, prepareFiles, readySettings, type Preparation } from './preparation.ts'
@@ -334,7 +334,7 @@ export class Daemon {
    */
   async reload(loaded: LoadedConfig, inEffect: () => void = () => undefined): Promise<void> {
     if (!this.#isOpen) throw new StoreUnavailable(`${NOT_OPEN}; repeat the reload`)
-    const { relay, store, reader, membership, outbox, services, series } = this.#opening.parts
+    const { relay, store, reader, membership, node, outbox, services, series } = this.#opening.parts
     const key = await addressKey(loaded.config, { store, clock: this.#clock, random: systemRandom })
     const settings = this.#settingsOf(prepareFiles(loaded))
     try {
@@ -351,6 +351,7 @@ export class Daemon {
     this.#loaded = loaded
     this.#addresses.change(loaded.config.log_addresses, key)
     this.#reopen = (next) => next.open(settings)
+    node?.describe(sharedSettings(loaded))
     await outbox.configure()
     services?.schedules.plan()
     inEffect()

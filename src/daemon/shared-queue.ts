@@ -110,6 +110,7 @@ async function openAsNode(joined: PostgresQueue, deps: SharedQueueDeps, ownershi
     questions: nodes,
     peers,
     start: () => member.start(),
+    describe: (settings: string) => member.describe(settings),
     drain: () => member.drain(),
     database: () => database.state,
     lacksStandby: () => {

@@ -516,6 +516,19 @@ export function twoOwners(subject: () => Subject): void {
     expect((await beat(b.nodes)).nodes.find(({ id }) => id === b.nodes.me)?.draining).toBe(false)
     expect(await a.nodes.setDraining(999_999, true)).toBe(false)
   })
+
+  test('a node shows others the settings after a reload', async () => {
+    const { a, b } = await both()
+    const shown = async (): Promise<readonly string[]> => {
+      const { nodes } = await beat(b.nodes)
+      return [a, b].flatMap((one) => nodes.filter(({ id }) => id === one.nodes.me).map(({ settings }) => settings))
+    }
+    const [, before = ''] = await shown()
+    await a.nodes.setSettings('{"minimal_backoff_time":"0a1b2c3d"}')
+    expect(await shown()).toEqual(['{"minimal_backoff_time":"0a1b2c3d"}', before])
+    await b.nodes.takeOver(a.nodes.me, beatOf(await beat(b.nodes), a))
+    await expect(a.nodes.setSettings('{}')).rejects.toThrow(Fenced)
+  })
 }
 
 async function beat(nodes: NodeTable): Promise<NodesView> {

@@ -153,6 +153,10 @@ class MemoryNodeTable implements NodeTable {
     return found !== undefined
   }
 
+  async setSettings(settings: string): Promise<void> {
+    this.#own().settings = settings
+  }
+
   async leave(): Promise<void> {
     this.#remove(this.me)
   }

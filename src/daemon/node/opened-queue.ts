@@ -27,6 +27,8 @@ export interface SharingNode {
   readonly peers: Peers
   /** Begins to beat and to take shards. Resolves when the node may accept mail, or its first beat has failed. */
   start(): Promise<void>
+  /** Shows the other nodes the settings after a reload (sharedSettings). */
+  describe(settings: string): void
   /** Begins to give all shards away, before the node leaves. */
   drain(): void
 }

@@ -11,7 +11,7 @@ import type { Membership, MembershipListener } from './membership.ts'
 import { NOTHING_TAKEN, type Recall, type TakenBack } from './taken-back.ts'
 import { holdsAt, leaseTimes, momentOf, type LeaseTimes, type Moment } from './node-lease.ts'
 import { NO_OBSERVATIONS, nextSilence, observed, silentNodes, type Observations } from './node-observations.ts'
-import type { NodesView, NodeTable, Takeover } from './node-table.ts'
+import type { NodesView, NodeState, NodeTable, Takeover } from './node-table.ts'
 import { Recalls } from './recalls.ts'
 import { balance } from './shard-balance.ts'
 import type { ShardKeys } from './shard-keys.ts'
@@ -53,6 +53,8 @@ export class Member implements Membership {
   #listener: MembershipListener | null = null
   #observations: Observations = NO_OBSERVATIONS
   #view: NodesView | null = null
+  /** Settings since the last reload; null before the first. */
+  #settings: string | null = null
   #lastBeat: Moment | null = null
   #clocksApart: Duration = 0
   /** True when `holds` has returned false since the relay was told to resume. */
@@ -110,7 +112,17 @@ export class Member implements Membership {
 
   /** True from the first beat after `drain`, or after `deferd node drain`, on. */
   get isDraining(): boolean {
-    return this.#view?.nodes.find(({ id }) => id === this.#deps.nodes.me)?.draining === true
+    return this.#own?.draining === true
+  }
+
+  get #own(): NodeState | undefined {
+    return this.#view?.nodes.find(({ id }) => id === this.#deps.nodes.me)
+  }
+
+  /** Shows other settings to the other nodes, as in NodeState, from the next beat on that the database answers. */
+  describe(settings: string): void {
+    this.#settings = settings
+    this.#beats?.wake()
   }
 
   /** Gives all shards away while deliveries still run, so that the other mail of this node has an owner before the node leaves. */
@@ -179,6 +191,7 @@ export class Member implements Membership {
     this.#resume()
     for (const { id, beat } of silentNodes(this.#observations, lease)) this.#takeOver(id, beat)
     this.#compare(view.mine)
+    if (this.#settings !== null && this.#own?.settings !== this.#settings) await nodes.setSettings(this.#settings)
     await this.#divide(view)
   }
 

@@ -130,6 +130,8 @@ export interface NodeTable {
   onHint(listener: (ofNode: boolean) => void): void
   /** Sets whether a node gives its shards away. False when there is no such node. */
   setDraining(node: OwnerId, draining: boolean): Promise<boolean>
+  /** Sets the settings of this node that the others compare with theirs, as in NodeState. */
+  setSettings(settings: string): Promise<void>
   /** Removes this node, whose mail and shards were given back. Has no effect when the row is gone. */
   leave(): Promise<void>
 }

@@ -28,6 +28,8 @@ export const setDraining = `
   with changed as (update node set draining = $2 where id = $1 returning id)
   select id, pg_notify($3, $4) from changed`
 
+export const setSettings = 'update node set settings = $2 where id = $1'
+
 /** Ends the sessions of another node, whose open transaction keeps its row from being deleted. */
 export const endSessions = `
   select pg_terminate_backend(pid, 1000) from pg_stat_activity

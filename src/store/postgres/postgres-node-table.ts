@@ -177,6 +177,10 @@ export class PostgresNodeTable implements NodeTable, QuestionTable {
     return this.#control.run((connection) => setDraining(connection, node, draining))
   }
 
+  async setSettings(settings: string): Promise<void> {
+    await this.#asNode(nodeSql.lockNode, (connection) => connection.query(sql.setSettings, [this.me, settings]))
+  }
+
   /** Also closes the sessions of the table. */
   async leave(): Promise<void> {
     try {

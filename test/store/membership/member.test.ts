@@ -260,6 +260,23 @@ test('a draining node gives all shards away, and takes them again when it no lon
   expect([owned(a), owned(b)]).toEqual([128, 128])
 })
 
+test('the settings of a node after a reload are those that the others see, also when the database was away at the reload', async () => {
+  const { start, advance } = cluster()
+  const [a, b] = await start(2)
+  if (a === undefined || b === undefined) return
+  const seen = () => b.member.view?.nodes.find(({ id }) => id === a.table.me)?.settings
+  a.member.describe('{"x":"1"}')
+  await advance(2)
+  expect(seen()).toBe('{"x":"1"}')
+  a.state.reachable = false
+  a.member.describe('{"x":"2"}')
+  await advance(2)
+  expect(seen()).toBe('{"x":"1"}')
+  a.state.reachable = true
+  await advance(4)
+  expect(seen()).toBe('{"x":"2"}')
+})
+
 test('a node that is about to leave gives the shards away that have no deliveries', async () => {
   const { start, advance } = cluster({ lettingGo: 300 })
   const [a, b] = await start(2)
