@@ -223,6 +223,8 @@ export function nextEvent({
   waiting,
 }: Pick<StatusDestinationJson, 'state' | 'probe_time' | 'suspended_until' | 'next_due_time' | 'waiting'>): NextEvent | null {
   if (state === 'suspended') return until === null ? { kind: 'operator', at: null } : { kind: 'resume', at: until }
+  // A probe is an attempt of mail that waits.
+  if (waiting === 0) return null
   if (probeAt !== null) return { kind: 'probe', at: probeAt }
-  return due === null || waiting === 0 ? null : { kind: 'attempt', at: due }
+  return due === null ? null : { kind: 'attempt', at: due }
 }

@@ -42,6 +42,18 @@ test('without fair shares, the shares of waiting mail are not counted, and it is
   expect(await words('shares')).toContain('No share has mail.')
 })
 
+test('no probe is due at a dead destination without mail: its next mail is one', async () => {
+  world = await ApiWorld.open('memory')
+  const { store, clock } = world.queue
+  const siteStatus = { status: '4.4.1', reason: 'connect to mx.dead.example[192.0.2.1]:25: Connection refused', stage: 'connect' } as const
+  const dead = { deadUntil: clock.now(), probeInterval: MINUTE, suspension: null, siteStatus }
+  await store.saveDestination({ ...dead, name: 'dead.example' })
+  await world.queue.advance(SECOND)
+  const screen = await words('destinations/dead.example')
+  expect(screen).toContain('Dead: its servers do not accept connections or mail. The next mail for it is a probe.')
+  for (const one of ['destinations/dead.example', 'destinations']) expect(await words(one)).not.toContain('probe due')
+})
+
 const SECRET = `whsec_${Buffer.alloc(32, 'example').toString('base64')}`
 
 const GOOGLE = {

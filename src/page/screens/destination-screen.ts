@@ -56,6 +56,8 @@ function stateSentence(view: View, one: DestinationDetailsJson): Part {
     }.`
   switch (one.state) {
     case 'dead':
+      // A probe is an attempt of mail that waits.
+      if (one.waiting === 0 && !one.probed) return 'Dead: its servers do not accept connections or mail. The next mail for it is a probe.'
       return html`Dead: its servers do not accept connections or mail. Its mail waits;
       ${probeSentence(view, one)}${laterProbes(one.probe_interval, one.settings)}.`
     case 'suspended':
