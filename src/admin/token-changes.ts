@@ -27,7 +27,7 @@ export interface NewToken extends z.infer<z.ZodObject<typeof rightsShape>>, Acto
 }
 
 /** There is no token of the name (EX_DATAERR). */
-class UnknownToken extends Error {
+export class UnknownToken extends Error {
   override readonly name = 'UnknownToken'
   readonly exitCode = 65
 }

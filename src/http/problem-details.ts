@@ -92,18 +92,23 @@ export interface InvalidPart {
 interface ProblemOptions extends ErrorOptions {
   readonly errors?: readonly InvalidPart[]
   readonly headers?: Readonly<Record<string, string>>
+  /** Request of the API that leads on, such as `GET /tokens has all names`. The detail ends with it. */
+  readonly hint?: string
 }
 
 /** A request that is refused, or failed. The message is the detail: a sentence that states what failed, why, and what to do. */
 export class Problem extends Error {
   override readonly name = 'Problem'
   readonly kind: ProblemKind
+  /** The detail without the hint about the API, for the page. */
+  readonly summary: string
   readonly errors: readonly InvalidPart[]
   readonly headers: Readonly<Record<string, string>>
 
-  constructor(problem: ProblemKind, detail: string, { errors = [], headers = {}, ...options }: ProblemOptions = {}) {
-    super(detail, options)
+  constructor(problem: ProblemKind, detail: string, { errors = [], headers = {}, hint, ...options }: ProblemOptions = {}) {
+    super(hint === undefined ? detail : `${detail}; ${hint}`, options)
     this.kind = problem
+    this.summary = detail
     this.errors = errors
     this.headers = headers
   }

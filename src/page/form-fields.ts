@@ -1,5 +1,7 @@
 /** Fields of forms as the requests of the API have them: spans in seconds, and null for what was left empty. */
 import { z } from 'zod'
+import { span } from '../presentation/text.ts'
+import { LONGEST_TIME } from '../queries/named-time.ts'
 import { SECOND } from '../system/clock.ts'
 import { parseDuration } from '../system/duration.ts'
 
@@ -14,9 +16,10 @@ export const optionalField = textField.transform((text) => (text === '' ? null :
 /** Seconds above 0; null when it was left empty. */
 export const spanField = textField.transform((text, context) => {
   if (text === '') return null
-  const time = parseDuration(text)
-  if (time !== undefined && time > 0) return time / SECOND
-  context.addIssue({ code: 'custom', message: 'expected a time above 0, such as 30m, 2h or 1d' })
+  const seconds = (parseDuration(text) ?? 0) / SECOND
+  if (seconds > 0 && seconds <= LONGEST_TIME) return seconds
+  const message = seconds > 0 ? `expected at most ${span(LONGEST_TIME * SECOND, 1)}` : 'expected a time above 0, such as 30m, 2h or 1d'
+  context.addIssue({ code: 'custom', message })
   return z.NEVER
 })
 

@@ -6,6 +6,7 @@ import { checkValue } from '../presentation/checked-value.ts'
 import { historyPage } from '../queries/departed-mail.ts'
 import { historyConditions } from '../queries/operations/resend.ts'
 import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
+import type { FormProblem } from './markup/fields.ts'
 import type { View } from './markup/view.ts'
 import { given, orUndefined, problemOf, screenAnswer, screenRoute, type PageDeps, type ShownRequest } from './page-view.ts'
 import { TEXT, textsOf } from './markup/screen-parameters.ts'
@@ -28,7 +29,7 @@ async function historyAnswer(
   const { left_after: after, left_before: end, ...fields } = query
   const range = timeRangeIn({ after, before: end }, view)
   const checked = checkValue(conditionShape, given(fields))
-  const refused = (problem: string): Answer =>
+  const refused = (problem: FormProblem): Answer =>
     screenAnswer(view, historyScreen(view, { page: { messages: [], next: null }, query, range: ANY_TIME, before, problem }), 422)
   if (typeof range === 'string') return refused(range)
   if (!checked.ok) return refused(problemOf(checked.invalid))

@@ -5,6 +5,7 @@ import type { Answer, Route } from '../http/route-table.ts'
 import { checkValue } from '../presentation/checked-value.ts'
 import { logPage } from '../queries/log-page.ts'
 import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
+import type { FormProblem } from './markup/fields.ts'
 import type { View } from './markup/view.ts'
 import { given, orUndefined, problemOf, screenAnswer, screenRoute, type PageDeps, type ShownRequest } from './page-view.ts'
 import { texts, textsOf } from './markup/screen-parameters.ts'
@@ -19,7 +20,7 @@ async function logAnswer(deps: PageDeps, { asked: { before, ...asked } }: ShownR
   const range = timeRangeIn({ after, before: end }, view)
   const checked = checkValue(logConditions, given(fields))
   const shown = { query: asked, before }
-  const refused = (problem: string): Answer =>
+  const refused = (problem: FormProblem): Answer =>
     screenAnswer(view, logScreen(view, { ...shown, page: NO_LINES, range: ANY_TIME, problem }), 422)
   if (typeof range === 'string') return refused(range)
   if (!checked.ok) return refused(problemOf(checked.invalid))

@@ -5,7 +5,6 @@ import type { Now } from '../queries/now.ts'
 import type { RelayHealth, QueueView, Visible } from '../queries/queue-view.ts'
 import type { Config } from '../config/options.ts'
 import { sharedPlace } from '../config/values/queue-place.ts'
-import { asSentence } from '../presentation/text.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { auditName, grants, type AuthenticatedClient, type Requester } from '../http/requests/requester.ts'
 import type { RequestBody } from '../http/request-body.ts'
@@ -13,6 +12,7 @@ import { route, type Answer, type Route, type RouteRequest } from '../http/route
 import { VERSION } from '../system/version.ts'
 import type { InvalidMember } from '../presentation/checked-value.ts'
 import type { Html } from '../presentation/html.ts'
+import type { FormProblem } from './markup/fields.ts'
 import { document, type Screen } from './markup/frame.ts'
 import { hereOf, rootOf, type View, type VirtualTime } from './markup/view.ts'
 import { refusedQueryScreen } from './screens/failure-screen.ts'
@@ -47,9 +47,9 @@ export const orUndefined = (value: string): string | undefined => (value === '' 
 export const given = (fields: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''))
 
-/** The first mistake in a form. */
-export const problemOf = ([first]: readonly InvalidMember[]): string =>
-  first === undefined ? 'The form is invalid.' : asSentence(`${first.path.map(String).join('.').replaceAll('_', ' ')}: ${first.detail}.`)
+/** The first mistake in a form. A member of a list is in the field of the list. */
+export const problemOf = ([first]: readonly InvalidMember[]): FormProblem =>
+  first === undefined ? 'The form is invalid.' : { name: String(first.path[0] ?? ''), detail: first.detail }
 
 const nodeOf = (config: Config): string | undefined => (sharedPlace(config) === null ? undefined : config.node_name)
 

@@ -15,6 +15,7 @@ import { route, type Answer, type Route } from '../http/route-table.ts'
 import { checkValue } from '../presentation/checked-value.ts'
 import { suppressionPage, suppressionStops, suppressionWith } from '../queries/records/suppression-entries.ts'
 import { optionalField, spanField, textField } from './form-fields.ts'
+import type { FormProblem } from './markup/fields.ts'
 import type { View } from './markup/view.ts'
 import {
   FORM_LIMIT,
@@ -63,7 +64,7 @@ const entryForm = z.strictObject({ scope: textField, address: textField, reason:
 const furtherFields = z.object({ text: optionalField, expires: spanField })
 
 async function added(deps: PageDeps, { body, requester }: SentForm<SuppressionText>, view: View): Promise<Answer> {
-  const refused = (problem: string): Answer => screenAnswer(view, newSuppressionScreen(view, body, problem), 422)
+  const refused = (problem: FormProblem): Answer => screenAnswer(view, newSuppressionScreen(view, body, problem), 422)
   const further = checkValue(furtherFields, body)
   if (!further.ok) return refused(problemOf(further.invalid))
   const { scope, address, reason } = body

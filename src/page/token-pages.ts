@@ -7,6 +7,7 @@ import { route, type Answer, type Route, type RouteRequest } from '../http/route
 import { checkValue } from '../presentation/checked-value.ts'
 import { accessTokens } from '../queries/records/kept-records.ts'
 import { addProgramToken, newTokenBody, programToken, removeProgramToken, TOKEN_EXISTS } from '../queries/programs/program-tokens.ts'
+import type { FormProblem } from './markup/fields.ts'
 import type { View } from './markup/view.ts'
 import { checkField, spanField, textField } from './form-fields.ts'
 import {
@@ -36,7 +37,7 @@ const expiry = z.strictObject({ expires: spanField })
 const nameOf = ({ parameters }: Pick<RouteRequest<unknown>, 'parameters'>): string => parameters['name'] ?? ''
 
 async function added(deps: PageDeps, { body, requester }: SentForm<TokenText>, view: View): Promise<Answer> {
-  const refused = (problem: string, status: number): Answer => screenAnswer(view, newTokenScreen(view, body, problem), status)
+  const refused = (problem: FormProblem, status: number): Answer => screenAnswer(view, newTokenScreen(view, body, problem), status)
   const { expires, destinations, ...rights } = body
   const ends = checkValue(expiry, { expires })
   if (!ends.ok) return refused(problemOf(ends.invalid), 422)

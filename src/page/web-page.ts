@@ -1,8 +1,9 @@
 /** The web page: its routes, the page of a refused request, and the login. */
 import type { LoginPage } from '../admin/account-routes.ts'
-import { HTTP_PROBLEMS } from '../http/problem-details.ts'
+import { HTTP_PROBLEMS, type Problem } from '../http/problem-details.ts'
 import type { Route } from '../http/route-table.ts'
 import type { RefusalPage } from '../http/web-refusal.ts'
+import { problemText } from './markup/fields.ts'
 import { failureScreen } from './screens/failure-screen.ts'
 import { loginScreen } from './screens/login-screen.ts'
 import { actionRoutes } from './action-routes.ts'
@@ -24,6 +25,12 @@ import { trendsRoute } from './trends-route.ts'
 import { subscriptionPages } from './subscription-pages.ts'
 import { webhookPages } from './webhook-pages.ts'
 import { zoneRoutes } from './zone-routes.ts'
+
+/** The detail of a problem for a person: parameters by their words, without requests of the API. */
+const detailOf = ({ summary, errors, kind }: Problem): string =>
+  kind === HTTP_PROBLEMS.invalid && errors.length > 0
+    ? errors.map(({ pointer, detail }) => problemText([], { name: pointer.replace(/^\//, ''), detail })).join(' ')
+    : summary
 
 export class Page {
   readonly #deps: ScreenDeps
@@ -61,7 +68,7 @@ export class Page {
     const { title, detail } =
       problem.kind === HTTP_PROBLEMS.unknownPath
         ? { title: 'No such screen', detail: `the page has no screen ${path}` }
-        : { title: problem.kind.title, detail: problem.message }
+        : { title: problem.kind.title, detail: detailOf(problem) }
     const answer = screenAnswer(view, failureScreen(view, { title, detail }), problem.kind.status)
     return { ...answer, headers: { ...answer.headers, ...problem.headers } }
   }

@@ -154,10 +154,9 @@ export async function destinationDetails(view: QueueView, asked: string, visible
   const known = await view.live.destination(name)
   const row = await destinationRow(view.reader, name, known?.live)
   if (row === undefined)
-    throw new Problem(
-      UNKNOWN_DESTINATION,
-      `no queued mail and no recorded state for ${maskControls(asked)}; GET /destinations has all names`,
-    )
+    throw new Problem(UNKNOWN_DESTINATION, `no queued mail and no recorded state for ${maskControls(asked)}`, {
+      hint: 'GET /destinations has all names',
+    })
   const nodeOf = await view.live.owners()
   const facts = { row, node: nodeOf(name), recent: known?.recent, settings: settingsOf(view, name), asOf: asOf(view) }
   return destinationDetailsJson(facts, view.clock.wall)

@@ -43,7 +43,7 @@ export async function subscriptionList(view: QueueView, reader: UrlReader): Prom
 export async function storedSubscription(view: QueueView, name: string): Promise<SubscriptionView> {
   const subscription = (await view.reader.allSubscriptions()).find((one) => one.name === name)
   if (subscription !== undefined) return subscription
-  throw new Problem(UNKNOWN_SUBSCRIPTION, `there is no subscription ${maskControls(name)}; GET /subscriptions has all names`)
+  throw new Problem(UNKNOWN_SUBSCRIPTION, `there is no subscription ${maskControls(name)}`, { hint: 'GET /subscriptions has all names' })
 }
 
 /** One subscription. Throws Problem for an unknown name. */

@@ -109,7 +109,7 @@ export class SubscriptionChanges {
     const at = this.#deps.clock.now()
     const secrets = [{ secret: text, until: null }]
     const added = await this.#deps.store.outbox.subscribe({ name, settings: { ...settings, size: 0, keep: 0, secrets }, at, by: who })
-    if (!added) throw new SubscriptionRefused(`there is a subscription ${name} already: deferd webhook list shows all names`)
+    if (!added) throw new SubscriptionRefused(`there is a subscription ${name} already: choose another name`)
     await this.#record({ who, requestId }, 'webhook add', `${name} ${maskedTarget(settings.to)}`, `${NEW_SECRET} ${name}`)
   }
 

@@ -157,10 +157,10 @@ test('a body that is not JSON is refused with the error of the parser', async ()
 
 test.each([
   ['/nothing', 'no such path: /api/v1/nothing; GET /api/v1/openapi.json describes the resources'],
-  ['/operations/0', 'there is no operation 0: GET /audit has the ids'],
-  ['/operations/1e0', 'the id of an operation is a whole number: GET /audit has the ids'],
-  ['/operations/0x1', 'the id of an operation is a whole number: GET /audit has the ids'],
-  ['/operations/x', 'the id of an operation is a whole number: GET /audit has the ids'],
+  ['/operations/0', 'there is no operation 0; GET /audit has the ids'],
+  ['/operations/1e0', 'the id of an operation is a whole number; GET /audit has the ids'],
+  ['/operations/0x1', 'the id of an operation is a whole number; GET /audit has the ids'],
+  ['/operations/x', 'the id of an operation is a whole number; GET /audit has the ids'],
   ['/messages/x', 'there is no message x, neither in the queue nor in its history'],
 ])('%s is unknown', async (path, detail) => {
   expect((await world.api.get(path, as)).json).toMatchObject({ status: 404, detail })

@@ -249,7 +249,7 @@ test('a range of times is read and shown in the zone of the page; links have the
   expect(page).toContain('deferd queue list --arrived-after 2026-11-28T05:00:00Z --arrived-before 2026-11-28T05:30:07Z')
   const plan = await (await ask('operations/new?operation=hold&arrived_before=2026-11-28T14:00', 'admin', { headers: { cookie } })).text()
   expect(plan).toContain('arrived before 2026-11-28 14:00:00 UTC+9')
-  expect(await (await ask('messages?arrived_after=soon')).text()).toContain('Arrived after: expected RFC 3339')
+  expect(await (await ask('messages?arrived_after=soon')).text()).toContain('Arrived from: expected RFC 3339')
   for (const [path, after] of [
     ['audit', 'recorded_after'],
     ['events', 'occurred_after'],

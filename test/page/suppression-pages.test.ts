@@ -53,15 +53,16 @@ test('an entry is added, found by each condition and removed, each with a record
   expect((await ask(place)).status).toBe(404)
   expect(wordsIn(await textOf('suppressions'))).not.toContain('Bob@far.example')
   const audit = wordsIn(await textOf('audit'))
-  for (const action of ['suppression-add', 'suppression-remove']) expect(audit).toContain(action)
+  for (const action of ['suppression add', 'suppression remove']) expect(audit).toContain(action)
 })
 
 test('an entry that is refused keeps what was filled in', async () => {
   const refused: readonly (readonly [Partial<typeof ENTRY>, string])[] = [
     [{ address: '"><img>' }, 'Address: expected an address, or @domain'],
-    [{ scope: 'a b' }, 'Scope: expected * or a sender domain'],
+    [{ scope: 'a b' }, 'Sender domain: expected * or a sender domain, got &quot;a b&quot;'],
     [{ reason: 'bounce' }, 'Reason: expected'],
-    [{ expires: 'soon' }, 'Expires: expected a time above 0'],
+    [{ expires: 'soon' }, 'Ends after: expected a time above 0, such as 30m, 2h or 1d, got &quot;soon&quot;'],
+    [{ expires: '99999999d' }, 'Ends after: expected at most 92592592d, got &quot;99999999d&quot;'],
   ]
   for (const [fields, problem] of refused) {
     const answer = await post('new-suppression', { ...ENTRY, text: '"><img>', ...fields })
@@ -70,10 +71,16 @@ test('an entry that is refused keeps what was filled in', async () => {
     expect(page).toContain('value="&quot;&gt;&lt;img&gt;"')
     expect(page).not.toContain('<img')
   }
-  for (const query of ['?address=bob', '?reason=none', '?since=soon', '?scope=a%20b']) {
+  for (const [query, problem] of [
+    ['?address=bob', 'Address: expected an address'],
+    ['?reason=none', 'Reason: expected'],
+    ['?since=soon', 'Listed within: expected'],
+    ['?scope=a%20b', 'Sender domain: expected'],
+  ] as const) {
     const answer = await ask(`suppressions${query}`)
-    expect([query, answer.status]).toEqual([query, 422])
-    expect(wordsIn(await answer.text())).not.toContain('No entry matches')
+    const words = wordsIn(await answer.text())
+    expect([query, answer.status, words]).toEqual([query, 422, expect.stringContaining(problem)])
+    expect(words).not.toContain('No entry matches')
   }
 })
 

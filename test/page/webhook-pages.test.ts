@@ -42,7 +42,10 @@ test('a webhook is added with its secret in the answer alone, tested, renewed an
   const [secret = ''] = /whsec_[\w+/=]{44}/.exec(page) ?? []
   expect(secret).not.toBe('')
   const again = await post('new-webhook', { ...WEBHOOK, to: hook, allow_private: 'yes' })
-  expect([again.status, wordsIn(await again.text())]).toEqual([409, expect.stringContaining('there is a subscription app already')])
+  expect([again.status, wordsIn(await again.text())]).toEqual([
+    409,
+    expect.stringContaining('there is a subscription app already: choose another name.'),
+  ])
   expect(wordsIn(await textOf('webhooks'))).toMatch(/app active 0 .* configured active/)
   expect(wordsIn(await textOf('webhooks/app'))).toContain('recipient.*, message.accepted')
 
@@ -72,10 +75,13 @@ test('a webhook is added with its secret in the answer alone, tested, renewed an
 test('a webhook that is refused keeps what was filled in', async () => {
   const refused: readonly (readonly [Partial<typeof WEBHOOK>, string])[] = [
     [{ name: 'a b' }, 'Name: expected letters'],
-    [{ to: hook }, 'To: expected https://…; http://… and private addresses need allow_private'],
+    [{ to: hook }, 'To: expected https://…; http://… and private addresses need “Permit private addresses”, got &quot;http://127.0.0.1'],
     [{ to: 'file:/etc/passwd' }, 'To: expected https://'],
-    [{ types: 'message.read' }, 'Types.0: expected a type of event'],
-    [{ batch: 'many' }, 'Batch: expected'],
+    [
+      { types: 'message.accepted, message.read' },
+      'Types: expected a type of event such as recipient.bounced, or a pattern such as recipient.*, got &quot;message.read&quot;',
+    ],
+    [{ batch: 'many' }, 'Events in one request: expected'],
     [{ format: 'xml' }, 'Format: expected'],
   ]
   for (const [fields, problem] of refused) {
@@ -112,8 +118,9 @@ test('a token is added and shown once, works, and is refused after its removal',
   for (const [fields, problem] of [
     [{ name: '<b>' }, 'Name: expected 1 to 64 letters'],
     [{ role: 'root' }, 'Role: expected'],
-    [{ expires: '0s' }, 'Expires: expected a time above 0'],
-    [{ expires: 'soon' }, 'Expires: expected a time above 0'],
+    [{ destinations: 'a'.repeat(1_001) }, 'Only mail of these destinations: expected'],
+    [{ expires: '0s' }, 'Expires after: expected a time above 0'],
+    [{ expires: 'soon' }, 'Expires after: expected a time above 0'],
   ] as const) {
     const refused = await post('new-token', { ...TOKEN, ...fields })
     expect([refused.status, wordsIn(await refused.text())]).toEqual([422, expect.stringContaining(problem)])
@@ -122,7 +129,16 @@ test('a token is added and shown once, works, and is refused after its removal',
     /grafana viewer \*\.example\.org .* by page:alice .* in the hour from .* in (?:89|90)d.* Remove…/,
   )
   expect(wordsIn(await textOf('tokens/grafana/remove'))).toMatch(/Remove the token grafana\? .*deferd token remove grafana/)
-  expect((await ask('tokens/other/remove')).status).toBe(404)
+  for (const [path, sentence] of [
+    ['tokens/other/remove', 'There is no token other. Now shows'],
+    ['webhooks/other', 'There is no subscription other. Now shows'],
+    ['operations/99', 'There is no operation 99. Now shows'],
+  ] as const) {
+    const unknown = await ask(path)
+    expect([unknown.status, wordsIn(await unknown.text())]).toEqual([404, expect.stringContaining(sentence)])
+  }
+  const unknown = await post('tokens/other/remove', {})
+  expect([unknown.status, wordsIn(await unknown.text())]).toEqual([404, expect.stringContaining('There is no token other. Now shows')])
   const removed = await post('tokens/grafana/remove', {})
   expect([removed.status, removed.headers.get('location')]).toEqual([303, '../../tokens'])
   expect((await use()).status).toBe(401)

@@ -1,6 +1,7 @@
 /** The frame of every screen: head, navigation, search, state of the relay, and foot. */
 import { html, type Html, type Part } from '../../presentation/html.ts'
 import { zoneText } from '../../presentation/text.ts'
+import { problemText, type FormProblem, type Labelled } from './fields.ts'
 import { clockTime } from './times.ts'
 import { shapeOf } from './marks.ts'
 import { linkTo, type Query } from './links.ts'
@@ -164,8 +165,8 @@ export const buttonLink = (href: string, text: string, kind = ''): Html =>
   html`<a class="button ${kind}" href="${href}" ${text.endsWith('…') ? html` data-dialog` : null}>${text}</a>`
 
 /** A list; for an invalid form, what is wrong with it, since nothing was looked for. */
-export const listOr = (problem: string | null, list: () => Html): Html =>
-  problem === null ? list() : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`
+export const listOr = (problem: FormProblem | null, list: () => Html, fields: readonly Labelled[] = []): Html =>
+  problem === null ? list() : html`<p class="problem" role="alert">${shapeOf('warning')} ${problemText(fields, problem)}</p>`
 
 interface PagerState {
   /** Cursor of the next page; null after the last one. */

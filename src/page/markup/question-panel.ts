@@ -1,7 +1,8 @@
 /** The question before a change that has no dry run: a panel with the consequence, the form, and the same change as a command. */
 import { html, type Part } from '../../presentation/html.ts'
-import { shapeOf } from './marks.ts'
 import { asCommand, type ApiCall } from './command-lines.ts'
+import { problemText, type FormField, type FormProblem } from './fields.ts'
+import { shapeOf } from './marks.ts'
 import type { Screen } from './frame.ts'
 import type { Place } from './navigation.ts'
 
@@ -13,9 +14,11 @@ interface Question {
   readonly action: string
   /** Text of the button: a verb with its object. */
   readonly button: string
-  readonly fields?: Part
+  /** What the change concerns, with the values that are sent beside the fields. */
+  readonly facts?: Part
+  readonly fields?: readonly FormField[]
   /** Mistake in the form that was sent; null for none. */
-  readonly problem?: string | null
+  readonly problem?: FormProblem | null
   /** URL of the screen below. */
   readonly back: string
   readonly words: readonly string[]
@@ -23,16 +26,16 @@ interface Question {
 }
 
 export const questionPanel = (asked: Question): Screen => {
-  const { place, question, about, action, button, fields = null, problem = null, back, words, call } = asked
+  const { place, question, about, action, button, facts = null, fields = [], problem = null, back, words, call } = asked
   return {
     title: question,
     place,
     main: html`<div class="panel" data-panel>
       <h1>${question}</h1>
       <p>${about}</p>
-      ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}
+      ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problemText(fields, problem)}</p>`}
       <form method="post" action="${action}">
-        ${fields}
+        ${facts} ${fields}
         <p class="buttons">
           <button type="submit" class="primary">${button}</button> <a class="button" href="${back}" data-close>Cancel</a>
         </p>

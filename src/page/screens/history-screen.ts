@@ -5,7 +5,7 @@ import type { DepartedMessageJson, HistoryPageJson } from '../../resources/depar
 import { asCommand } from '../markup/command-lines.ts'
 import { buttonLink, heading, listOr, pager, type Screen } from '../markup/frame.ts'
 import { downloads } from '../markup/downloads.ts'
-import { choice, field, rangeField } from '../markup/fields.ts'
+import { choice, field, rangeField, type FormField, type FormProblem } from '../markup/fields.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
 import { linkTo, messageLink, queryText, type Query } from '../markup/links.ts'
 import { marked } from '../markup/marks.ts'
@@ -28,7 +28,7 @@ interface HistoryFacts {
   /** The instants of `query`. */
   readonly range: TimeRange
   readonly before: string
-  readonly problem: string | null
+  readonly problem: FormProblem | null
 }
 
 interface Row {
@@ -66,26 +66,40 @@ const columnsOf = (view: View): readonly Column<Row>[] => [
   },
 ]
 
-/** Conditions that are needed less often. */
-const furtherFields = (view: View, { status, class: name }: Pick<HistoryQuery, 'status' | 'class'>): Html =>
-  html`<details ${status === '' && name === '' ? null : html` open`}>
-    <summary>More conditions</summary>
-    <div class="more">
-      ${field({ name: 'status', label: 'Status', value: status, example: '5.7.*' })}
-      ${view.classes.length > 1 || name !== '' ? field({ name: 'class', label: 'Class', value: name, example: view.classes[0] ?? '' }) : null}
-    </div>
-  </details>`
+interface FilterFields {
+  readonly shown: readonly FormField[]
+  /** Conditions that are needed less often. */
+  readonly further: readonly FormField[]
+}
 
-const filterForm = (view: View, { sender, recipient, outcome, since, ...query }: HistoryQuery, range: TimeRange): Html =>
+const filterFields = (view: View, { query, range }: Pick<HistoryFacts, 'query' | 'range'>): FilterFields => ({
+  shown: [
+    field({ name: 'recipient', label: 'Recipient', value: query.recipient, example: 'ann@example.com' }),
+    field({ name: 'sender', label: 'Sender', value: query.sender, example: '*@example.com' }),
+    choice('Outcome', 'outcome', query.outcome, [
+      { value: '', text: 'any' },
+      ...FINAL_STATES.map((state) => ({ value: state, text: state })),
+    ]),
+    field({ name: 'since', label: 'Left within', value: query.since, example: '1d' }),
+    rangeField(view, { name: 'left_after', label: 'From', value: query.left_after, at: range.after }),
+    rangeField(view, { name: 'left_before', label: 'To', value: query.left_before, at: range.before }),
+  ],
+  further: [
+    field({ name: 'status', label: 'Status', value: query.status, example: '5.7.*' }),
+    ...(view.classes.length > 1 || query.class !== ''
+      ? [field({ name: 'class', label: 'Class', value: query.class, example: view.classes[0] ?? '' })]
+      : []),
+  ],
+})
+
+const filterForm = (view: View, { status, class: name }: HistoryQuery, { shown, further }: FilterFields): Html =>
   html`<form class="filter" action="${linkTo(view, 'history')}" method="get">
-    ${field({ name: 'recipient', label: 'Recipient', value: recipient, example: 'ann@example.com' })}
-    ${field({ name: 'sender', label: 'Sender', value: sender, example: '*@example.com' })}
-    ${choice('Outcome', 'outcome', outcome, [{ value: '', text: 'any' }, ...FINAL_STATES.map((state) => ({ value: state, text: state }))])}
-    ${field({ name: 'since', label: 'Left within', value: since, example: '1d' })}
-    ${rangeField(view, { name: 'left_after', label: 'From', value: query.left_after, at: range.after })}
-    ${rangeField(view, { name: 'left_before', label: 'To', value: query.left_before, at: range.before })}
+    ${shown}
     <button type="submit">Show</button>
-    ${furtherFields(view, query)}
+    <details ${status === '' && name === '' ? null : html` open`}>
+      <summary>More conditions</summary>
+      <div class="more">${further}</div>
+    </details>
   </form>`
 
 /** Leads to the plan that sends the mail of the filter again; null without a filter. */
@@ -126,12 +140,14 @@ function listOf(view: View, { page, query, before }: HistoryFacts, asked: Query)
 
 export function historyScreen(view: View, facts: HistoryFacts): Screen {
   const { query, range, problem } = facts
+  const fields = filterFields(view, facts)
   const asked = { ...query, left_after: instantText(range.after), left_before: instantText(range.before) }
   const options = Object.entries(asked).flatMap(([name, value]) => (value === '' ? [] : [`--${name.replaceAll('_', '-')}`, value]))
   return {
     title: 'History',
     place: 'history',
-    main: html`${heading('History', ABOUT)} ${filterForm(view, query, range)} ${listOr(problem, () => listOf(view, facts, { ...asked }))}
+    main: html`${heading('History', ABOUT)} ${filterForm(view, query, fields)}
+    ${listOr(problem, () => listOf(view, facts, { ...asked }), [...fields.shown, ...fields.further])}
     ${asCommand(['history', 'list', ...options], { method: 'GET', path: `api/v1/history${queryText(asked)}` })}`,
   }
 }

@@ -7,7 +7,7 @@ import { shownQueue } from '../../resources/message-json.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { heading, listOr, pager, type Screen } from '../markup/frame.ts'
 import { downloads } from '../markup/downloads.ts'
-import { choice, field, hidden, rangeField } from '../markup/fields.ts'
+import { choice, field, hidden, rangeField, type FormProblem } from '../markup/fields.ts'
 import { fieldText, html, type Html, type Part } from '../../presentation/html.ts'
 import { linkTo, messageLink, queryText } from '../markup/links.ts'
 import { marked, shapeOf } from '../markup/marks.ts'
@@ -31,7 +31,7 @@ interface MessagesFacts {
   readonly after: string
   readonly order: MessageOrder
   /** About an invalid value of the filter; null without one. */
-  readonly problem: string | null
+  readonly problem: FormProblem | null
 }
 
 export const MESSAGE_ORDERS = ['oldest', 'newest'] as const
@@ -204,7 +204,7 @@ export function messagesScreen(view: View, facts: MessagesFacts): Screen {
     ...(senders === 'counting' ? untilCounted(`api/v1/senders${queryText({ ...conditionsOf(filter), limit: 1 })}`) : {}),
     main: html`${heading('Messages', about(view, facts))} ${filterForm(view, facts)}
     ${filter.sender !== '' || senders === null ? null : senderList(view, senders === 'counting' ? null : senders, conditionsOf(filter))}
-    ${listOr(problem, () => listOf(view, facts))}
+    ${listOr(problem, () => listOf(view, facts), FILTER_FIELDS)}
     ${asCommand(['queue', 'list', ...optionsOf(filter)], { method: 'GET', path: `api/v1/messages${queryText(conditionsOf(filter))}` })}`,
   }
 }

@@ -1,5 +1,4 @@
 /** The questions before deliveries to a destination, or to all destinations of a provider, are suspended or resumed. */
-import { html } from '../../presentation/html.ts'
 import { field } from '../markup/fields.ts'
 import type { Screen } from '../markup/frame.ts'
 import { linkTo } from '../markup/links.ts'
@@ -36,9 +35,11 @@ export function suspensionPanel(view: View, verb: SuspensionVerb, suspended: Sus
     button,
     fields:
       verb === 'suspend'
-        ? html`<label class="field"><span>Reason (optional)</span><input name="reason" maxlength="200" autocomplete="off" /></label>
-            ${field({ name: 'for', label: 'Ends by itself after (optional)', value: '', example: '2h' })}`
-        : null,
+        ? [
+            field({ name: 'reason', label: 'Reason (optional)', value: '', longest: 200 }),
+            field({ name: 'for', label: 'Ends by itself after (optional)', value: '', example: '2h' }),
+          ]
+        : [],
     back: linkTo(view, place),
     words: [kind, verb, name],
     call: { method: 'POST', path: `api/v1/${place}/${verb}`, body: {} },

@@ -71,7 +71,9 @@ export async function keptCheck(
 export async function domainCheckOf(view: QueueView, written: WrittenQuestion): Promise<DomainCheckJson> {
   const found = await keptCheck(view, written)
   if (found !== undefined) return found
-  throw new Problem(HTTP_PROBLEMS.unknown, 'no check of this domain for these senders is kept: POST /domain-checks orders one')
+  throw new Problem(HTTP_PROBLEMS.unknown, 'no check of this domain for these senders is kept', {
+    hint: 'POST /domain-checks orders one',
+  })
 }
 
 /** Orders a check, unless the same one goes on. Throws Problem while too many go on. */

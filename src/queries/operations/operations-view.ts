@@ -224,12 +224,9 @@ function refusalOf(error: unknown): unknown {
 }
 
 const unknownOperation = (id: number): Problem =>
-  new Problem(
-    UNKNOWN_OPERATION,
-    Number.isSafeInteger(id)
-      ? `there is no operation ${id}: GET /audit has the ids`
-      : 'the id of an operation is a whole number: GET /audit has the ids',
-  )
+  new Problem(UNKNOWN_OPERATION, Number.isSafeInteger(id) ? `there is no operation ${id}` : 'the id of an operation is a whole number', {
+    hint: 'GET /audit has the ids',
+  })
 
 async function entryOf({ reader }: Pick<QueueView, 'reader'>, id: number): Promise<AuditEntry> {
   const entry = Number.isSafeInteger(id) && id > 0 ? await reader.records.audit.one(id) : undefined

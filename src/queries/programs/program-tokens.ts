@@ -1,7 +1,7 @@
 /** Tokens of programs: the request for a new one, its plan, and its removal, for the API and the page. */
 import { z } from 'zod'
 import { hashOf, newToken } from '../../admin/secrets.ts'
-import { addToken, removeToken, rightsShape, TokenExists } from '../../admin/token-changes.ts'
+import { addToken, removeToken, rightsShape, TokenExists, UnknownToken } from '../../admin/token-changes.ts'
 import { HTTP_PROBLEMS, Problem, type ProblemKind } from '../../http/problem-details.ts'
 import { actorOf, type Requester } from '../../http/requests/requester.ts'
 import { maskControls } from '../../presentation/text.ts'
@@ -45,13 +45,18 @@ export async function addProgramToken(
   return token
 }
 
+const unknownToken = (name: string, cause?: unknown): Problem =>
+  new Problem(HTTP_PROBLEMS.unknown, `there is no token ${maskControls(name)}`, { hint: 'GET /tokens has all names', cause })
+
 /** One token. Throws Problem for an unknown name. */
 export async function programToken(view: QueueView, name: string): Promise<AccessTokenJson> {
   const token = (await accessTokens(view)).tokens.find((one) => one.name === name)
   if (token !== undefined) return token
-  throw new Problem(HTTP_PROBLEMS.unknown, `there is no token ${maskControls(name)}: GET /tokens has all names`)
+  throw unknownToken(name)
 }
 
-/** Rejects with an error of the exit code 65 for an unknown name. */
+/** Removes a token. Throws Problem for an unknown name. */
 export const removeProgramToken = (view: Pick<QueueView, 'tokens'>, name: string, requester: Requester): Promise<void> =>
-  removeToken({ name, ...actorOf(requester) }, view.tokens())
+  removeToken({ name, ...actorOf(requester) }, view.tokens()).catch((error: unknown) => {
+    throw error instanceof UnknownToken ? unknownToken(name, error) : error
+  })

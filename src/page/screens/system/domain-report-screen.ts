@@ -118,11 +118,14 @@ export const checkQuestion = (view: View, domain: string, from: string): Screen 
     about: domain === '' || domain === from ? ABOUT : `${ABOUT} SPF, DKIM and DMARC are those of ${from}.`,
     action: linkTo(view, 'domain-check'),
     button: domain === '' ? 'Check the domain' : `Check ${domain}`,
+    facts: domain === '' ? null : hidden({ domain, from }),
     fields:
       domain === ''
-        ? html`${field({ name: 'domain', label: 'Recipient domain', value: '', example: 'example.com', isRequired: true })}
-          ${field({ name: 'from', label: 'Domain of senders', value: from, isRequired: true })}`
-        : hidden({ domain, from }),
+        ? [
+            field({ name: 'domain', label: 'Recipient domain', value: '', example: 'example.com', isRequired: true }),
+            field({ name: 'from', label: 'Domain of senders', value: from, isRequired: true }),
+          ]
+        : [],
     back: domain === '' ? linkTo(view, 'deliverability') : checkLink(view, domain, from),
     words: wordsOf(domain === '' ? 'DOMAIN' : domain, from),
     call: callOf(domain === '' ? 'DOMAIN' : domain, from),

@@ -4,7 +4,7 @@ import type { LogPageJson, LogRecordJson } from '../../../resources/log-json.ts'
 import { KEPT_KINDS, MOST_LINES, type KeptLevel } from '../../../telemetry/recent-log.ts'
 import { asRequest } from '../../markup/command-lines.ts'
 import { answer, heading, pager, type Screen } from '../../markup/frame.ts'
-import { choice, field, rangeField } from '../../markup/fields.ts'
+import { choice, field, problemText, rangeField, type FormField, type FormProblem } from '../../markup/fields.ts'
 import { html, joined, type Html, type Part } from '../../../presentation/html.ts'
 import { linkTo, messageLink, queryText } from '../../markup/links.ts'
 import { marked, shapeOf } from '../../markup/marks.ts'
@@ -24,7 +24,7 @@ interface LogFacts {
   /** The instants of `query`. */
   readonly range: TimeRange
   readonly before: string
-  readonly problem: string | null
+  readonly problem: FormProblem | null
 }
 
 export const NO_LINES: LogPageJson = { records: [], counts: { warn: 0, error: 0, fatal: 0 }, nodes: [], next: null, as_of: 0 }
@@ -79,20 +79,24 @@ function missingPart({ nodes }: LogPageJson): Part {
     : html`<br />${shapeOf('warning')} Lines are missing, because a node does not answer: ${silent.join(', ')}.`
 }
 
-const filterForm = (view: View, { query, range }: Pick<LogFacts, 'query' | 'range'>): Html =>
+const filterFields = (view: View, { query, range }: Pick<LogFacts, 'query' | 'range'>): readonly FormField[] => [
+  choice('Level', 'level', query.level, [
+    { value: '', text: 'any' },
+    { value: 'error', text: 'error or fatal' },
+    { value: 'fatal', text: 'fatal' },
+  ]),
+  choice('Event', 'event', query.event, [{ value: '', text: 'any' }, ...KEPT_KINDS.map((name) => ({ value: name, text: name }))]),
+  field({ name: 'queue_id', label: 'Message', value: query.queue_id, example: 'queue id' }),
+  field({ name: 'destination', label: 'Destination', value: query.destination, example: '*.example.com' }),
+  field({ name: 'text', label: 'Text', value: query.text, example: '*certificate*' }),
+  ...(view.node === undefined ? [] : [field({ name: 'node', label: 'Node', value: query.node, example: view.node })]),
+  rangeField(view, { name: 'logged_after', label: 'From', value: query.logged_after, at: range.after }),
+  rangeField(view, { name: 'logged_before', label: 'To', value: query.logged_before, at: range.before }),
+]
+
+const filterForm = (view: View, fields: readonly FormField[]): Html =>
   html`<form class="filter" action="${linkTo(view, 'log')}" method="get">
-    ${choice('Level', 'level', query.level, [
-      { value: '', text: 'any' },
-      { value: 'error', text: 'error or fatal' },
-      { value: 'fatal', text: 'fatal' },
-    ])}
-    ${choice('Event', 'event', query.event, [{ value: '', text: 'any' }, ...KEPT_KINDS.map((name) => ({ value: name, text: name }))])}
-    ${field({ name: 'queue_id', label: 'Message', value: query.queue_id, example: 'queue id' })}
-    ${field({ name: 'destination', label: 'Destination', value: query.destination, example: '*.example.com' })}
-    ${field({ name: 'text', label: 'Text', value: query.text, example: '*certificate*' })}
-    ${view.node === undefined ? null : field({ name: 'node', label: 'Node', value: query.node, example: view.node })}
-    ${rangeField(view, { name: 'logged_after', label: 'From', value: query.logged_after, at: range.after })}
-    ${rangeField(view, { name: 'logged_before', label: 'To', value: query.logged_before, at: range.before })}
+    ${fields}
     <button type="submit">Show</button>
   </form>`
 
@@ -112,6 +116,7 @@ export function logScreen(view: View, facts: LogFacts): Screen {
   const { page, query, range, before, problem } = facts
   const asked = { ...query, logged_after: instantText(range.after), logged_before: instantText(range.before) }
   const [newest] = page.records
+  const fields = filterFields(view, facts)
   return {
     title: 'Log',
     place: 'log',
@@ -123,9 +128,9 @@ export function logScreen(view: View, facts: LogFacts): Screen {
               html`${logSentence(page, !isEmpty(query), view)}${newest === undefined || before !== '' ? null : html` The last: ${distance(view, newest.time)}.`}${missingPart(page)}`,
               kept,
             )
-          : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`
+          : html`<p class="problem" role="alert">${shapeOf('warning')} ${problemText(fields, problem)}</p>`
       }
-      ${filterForm(view, facts)}
+      ${filterForm(view, fields)}
       <p class="news" data-newest="${newest?.id ?? ''}" hidden>
         There are newer lines. <a href="${linkTo(view, 'log', query)}">Show them</a>
       </p>

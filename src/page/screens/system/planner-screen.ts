@@ -37,10 +37,10 @@ const plannerForm = (view: View, query: PlannerQuery): Html =>
   html`<form class="filter" action="${linkTo(view, 'planner')}" method="get">
     ${field({ name: 'policy', label: 'Policy (retry_backoff)', value: query.policy, example: 'doubling' })}
     ${field({ name: 'other', label: 'Compare with', value: query.other, example: 'table(5m,1h,4h)' })}
-    ${field({ name: 'minimal', label: breakable('minimal_backoff_time'), value: query.minimal, example: '5m' })}
-    ${field({ name: 'maximal', label: breakable('maximal_backoff_time'), value: query.maximal, example: '4000s' })}
-    ${field({ name: 'lifetime', label: breakable('maximal_queue_lifetime'), value: query.lifetime, example: '2d' })}
-    ${field({ name: 'attempts', label: breakable('maximal_delivery_attempts'), value: query.attempts, example: '0' })}
+    ${field({ name: 'minimal', label: 'minimal_backoff_time', value: query.minimal, example: '5m' })}
+    ${field({ name: 'maximal', label: 'maximal_backoff_time', value: query.maximal, example: '4000s' })}
+    ${field({ name: 'lifetime', label: 'maximal_queue_lifetime', value: query.lifetime, example: '2d' })}
+    ${field({ name: 'attempts', label: 'maximal_delivery_attempts', value: query.attempts, example: '0' })}
     <button type="submit">Plan</button>
   </form>`
 

@@ -54,7 +54,7 @@ export const quotaResetScreen = (view: View, { key, quota }: { readonly key: str
     about: 'Mail that it holds is planned anew, and leaves as far as there is room.',
     action: linkTo(view, 'quotas/reset'),
     button: 'Reset the counts',
-    fields: html`${hidden({ key, quota })}
+    facts: html`${hidden({ key, quota })}
     ${facts([
       ['key', breakable(key)],
       ['quota', breakable(quota)],

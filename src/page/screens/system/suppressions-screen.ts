@@ -6,7 +6,7 @@ import type { SuppressionJson, SuppressionPageJson, SuppressionStopsJson } from 
 import { ALL_SENDERS, SUPPRESSION_REASONS } from '../../../store/records/suppression-entry.ts'
 import { asCommand } from '../../markup/command-lines.ts'
 import { downloads } from '../../markup/downloads.ts'
-import { choice, field, hidden } from '../../markup/fields.ts'
+import { choice, field, hidden, problemText, type FormField, type FormProblem } from '../../markup/fields.ts'
 import { buttonLink, heading, pager, type Screen } from '../../markup/frame.ts'
 import { facts, table, type Column } from '../../markup/html-table.ts'
 import { linkTo, queryText } from '../../markup/links.ts'
@@ -26,7 +26,7 @@ interface ListFacts {
   readonly isFirst: boolean
   readonly stops: SuppressionStopsJson['stops']
   readonly setting: 'no' | 'warn' | 'yes'
-  readonly problem: string | null
+  readonly problem: FormProblem | null
 }
 
 export const NO_ENTRIES: SuppressionPageJson = { entries: [], next: null }
@@ -55,13 +55,17 @@ const columnsOf = (view: View): readonly Column<SuppressionJson>[] => [
 
 const REASONS = SUPPRESSION_REASONS.map((value) => ({ value, text: value }))
 
-const filterForm = (view: View, filter: SuppressionFilterText): Html =>
+const filterFields = (filter: SuppressionFilterText): readonly FormField[] => [
+  field({ name: 'address', label: 'Address', value: filter.address, example: 'ann@example.net' }),
+  field({ name: 'scope', label: 'Sender domain (* for all)', value: filter.scope, example: 'news.example.com' }),
+  choice('Reason', 'reason', filter.reason, [{ value: '', text: 'any' }, ...REASONS]),
+  field({ name: 'destination', label: 'Destination', value: filter.destination, example: 'example.net' }),
+  field({ name: 'since', label: 'Listed within', value: filter.since, example: '2h' }),
+]
+
+const filterForm = (view: View, fields: readonly FormField[]): Html =>
   html`<form class="filter" action="${linkTo(view, 'suppressions')}" method="get">
-    ${field({ name: 'address', label: 'Address', value: filter.address, example: 'ann@example.net' })}
-    ${field({ name: 'scope', label: 'Sender domain (* for all)', value: filter.scope, example: 'news.example.com' })}
-    ${choice('Reason', 'reason', filter.reason, [{ value: '', text: 'any' }, ...REASONS])}
-    ${field({ name: 'destination', label: 'Destination', value: filter.destination, example: 'example.net' })}
-    ${field({ name: 'since', label: 'Listed within', value: filter.since, example: '2h' })}
+    ${fields}
     <button type="submit">Show</button>
   </form>`
 
@@ -82,6 +86,7 @@ const stopLines = (view: View, stops: ListFacts['stops']): readonly Html[] =>
 
 export function suppressionsScreen(view: View, { page, filter, isFirst, stops, setting, problem }: ListFacts): Screen {
   const given = Object.entries(filter).filter(([, value]) => value !== '')
+  const fields = filterFields(filter)
   const empty = given.length === 0 ? 'No address is on the suppression list.' : 'No entry matches.'
   return {
     title: 'Suppression',
@@ -91,8 +96,8 @@ export function suppressionsScreen(view: View, { page, filter, isFirst, stops, s
       SETTINGS[setting],
       view.requester.mayOperate ? buttonLink(linkTo(view, 'new-suppression'), 'Add…') : null,
     )}
-    ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`} ${stopLines(view, stops)}
-    ${filterForm(view, filter)}
+    ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problemText(fields, problem)}</p>`}
+    ${stopLines(view, stops)} ${filterForm(view, fields)}
     ${
       problem === null
         ? html`${table({ caption: 'Suppression list', columns: columnsOf(view), rows: page.entries, kind: 'action-below', empty })}
@@ -119,15 +124,22 @@ export const NO_SUPPRESSION: SuppressionText = { scope: ALL_SENDERS, address: ''
 
 const ADDED_REASONS = REASONS.filter(({ value }) => newSuppression.shape.reason.safeParse(value).success)
 
-const entryFields = (given: SuppressionText): Html =>
-  html`${field({ name: 'address', label: 'Address, or @domain for all of a domain', value: given.address, example: 'ann@example.net', isRequired: true })}
-  ${field({ name: 'scope', label: 'Sender domain, or * for all', value: given.scope, example: 'news.example.com', isRequired: true })}
-  ${choice('Reason', 'reason', given.reason, ADDED_REASONS)}
-  ${field({ name: 'text', label: 'Text that the refusal quotes (optional)', value: given.text })}
-  ${field({ name: 'expires', label: 'Ends after (optional)', value: given.expires, example: '90d' })}`
+const entryFields = (given: SuppressionText): readonly FormField[] => [
+  field({
+    name: 'address',
+    label: 'Address, or @domain for all of a domain',
+    value: given.address,
+    example: 'ann@example.net',
+    isRequired: true,
+  }),
+  field({ name: 'scope', label: 'Sender domain, or * for all', value: given.scope, example: 'news.example.com', isRequired: true }),
+  choice('Reason', 'reason', given.reason, ADDED_REASONS),
+  field({ name: 'text', label: 'Text that the refusal quotes (optional)', value: given.text }),
+  field({ name: 'expires', label: 'Ends after (optional)', value: given.expires, example: '90d' }),
+]
 
 /** The question for a new entry. `problem` is the mistake in the form that was sent; null for none. */
-export const newSuppressionScreen = (view: View, given: SuppressionText, problem: string | null): Screen =>
+export const newSuppressionScreen = (view: View, given: SuppressionText, problem: FormProblem | null): Screen =>
   questionPanel({
     place: 'suppressions',
     question: 'Add to the suppression list',
@@ -150,7 +162,7 @@ export const suppressionRemovalScreen = (view: View, entry: SuppressionJson): Sc
     about: 'Mail to it is accepted from then on. Refusals that were counted are forgotten.',
     action: linkTo(view, 'suppressions/remove'),
     button: 'Remove the entry',
-    fields: html`${hidden({ scope, address })}
+    facts: html`${hidden({ scope, address })}
     ${facts([
       ['senders', sendersOf(entry)],
       ['reason', reason],
@@ -172,7 +184,7 @@ export const resumptionScreen = (view: View, scope: string): Screen =>
     about: 'Look first at the entries of the last hours: a directory that is down refuses everybody as unknown.',
     action: linkTo(view, 'suppressions/resume'),
     button: 'Resume the listing',
-    fields: hidden({ scope }),
+    facts: hidden({ scope }),
     back: linkTo(view, 'suppressions', { scope, since: '2h' }),
     words: ['suppression', 'resume', scope],
     call: { method: 'POST', path: 'api/v1/suppressions/resume', body: { scope } },

@@ -1,9 +1,9 @@
 /** The tokens of programs that use the admin API, the form that adds one, and the question before one is removed. */
 import { CLIENT_ROLES } from '../../../http/requests/requester.ts'
 import type { AccessTokenJson, AccessTokensJson } from '../../../resources/access-token-json.ts'
-import { html, type Html, type Part } from '../../../presentation/html.ts'
+import { html, type Part } from '../../../presentation/html.ts'
 import { asCommand } from '../../markup/command-lines.ts'
-import { checkBox, choice, field } from '../../markup/fields.ts'
+import { checkBox, choice, field, type FormField, type FormProblem } from '../../markup/fields.ts'
 import { buttonLink, heading, type Screen } from '../../markup/frame.ts'
 import { facts, table, type Column } from '../../markup/html-table.ts'
 import { linkTo } from '../../markup/links.ts'
@@ -78,20 +78,21 @@ const ROLES: Readonly<Record<(typeof CLIENT_ROLES)[number], string>> = {
   admin: 'admin: does everything',
 }
 
-const tokenFields = (given: TokenText): Html =>
-  html`${field({ name: 'name', label: 'Name', value: given.name, example: 'grafana', isRequired: true })}
-  ${choice(
+const tokenFields = (given: TokenText): readonly FormField[] => [
+  field({ name: 'name', label: 'Name', value: given.name, example: 'grafana', isRequired: true }),
+  choice(
     'Role',
     'role',
     given.role,
     CLIENT_ROLES.map((role) => ({ value: role, text: ROLES[role] })),
-  )}
-  ${checkBox('Also header and body of messages', 'content', given.content)}
-  ${field({ name: 'destinations', label: 'Only mail of these destinations (optional)', value: given.destinations, example: '*.example.com' })}
-  ${field({ name: 'expires', label: 'Expires after (optional)', value: given.expires, example: '90d' })}`
+  ),
+  checkBox('Also header and body of messages', 'content', given.content),
+  field({ name: 'destinations', label: 'Only mail of these destinations (optional)', value: given.destinations, example: '*.example.com' }),
+  field({ name: 'expires', label: 'Expires after (optional)', value: given.expires, example: '90d' }),
+]
 
 /** The question for a new token. `problem` is the mistake in the form that was sent; null for none. */
-export const newTokenScreen = (view: View, given: TokenText, problem: string | null): Screen =>
+export const newTokenScreen = (view: View, given: TokenText, problem: FormProblem | null): Screen =>
   questionPanel({
     place: 'tokens',
     question: 'Add a token',
@@ -123,7 +124,7 @@ export const tokenRemovalScreen = (view: View, token: AccessTokenJson): Screen =
     about: 'Requests with it are refused from then on, on all nodes.',
     action: linkTo(view, removalPlace(name)),
     button: `Remove ${name}`,
-    fields: facts([
+    facts: facts([
       ['role', roleOf(token)],
       ['destinations', token.destinations, 'wide'],
       ['added', html`${distance(view, at)} by ${by}`],

@@ -1,9 +1,9 @@
 /** The subscriptions to events with their lag and last answers, the form that adds one, and the questions before a change of one. */
 import { eventsBehind } from '../../../resources/events-behind.ts'
 import type { SubscriptionJson, SubscriptionListJson, TestAnswerJson } from '../../../resources/subscription-json.ts'
-import { html, type Html, type Part } from '../../../presentation/html.ts'
+import { html, type Part } from '../../../presentation/html.ts'
 import { asCommand } from '../../markup/command-lines.ts'
-import { checkBox, choice, field } from '../../markup/fields.ts'
+import { checkBox, choice, field, type FormField, type FormProblem } from '../../markup/fields.ts'
 import { buttonLink, heading, type Screen } from '../../markup/frame.ts'
 import { facts, table, type Column } from '../../markup/html-table.ts'
 import { linkTo } from '../../markup/links.ts'
@@ -75,21 +75,22 @@ export const NO_WEBHOOK: WebhookText = {
   allow_private: false,
 }
 
-const webhookFields = (given: WebhookText): Html =>
-  html`${field({ name: 'name', label: 'Name', value: given.name, example: 'app', isRequired: true })}
-  ${field({ name: 'to', label: 'To (URL)', value: given.to, example: 'https://app.example.com/hook', isRequired: true })}
-  ${field({ name: 'types', label: 'Types (empty for all)', value: given.types, example: 'recipient.bounced, message.*' })}
-  ${field({ name: 'destinations', label: 'Destinations (empty for all)', value: given.destinations, example: '*.example.com' })}
-  ${field({ name: 'senders', label: 'Senders (empty for all)', value: given.senders, example: '*@example.com' })}
-  ${choice('Format', 'format', given.format, [
+const webhookFields = (given: WebhookText): readonly FormField[] => [
+  field({ name: 'name', label: 'Name', value: given.name, example: 'app', isRequired: true }),
+  field({ name: 'to', label: 'To (URL)', value: given.to, example: 'https://app.example.com/hook', isRequired: true }),
+  field({ name: 'types', label: 'Types (empty for all)', value: given.types, example: 'recipient.bounced, message.*' }),
+  field({ name: 'destinations', label: 'Destinations (empty for all)', value: given.destinations, example: '*.example.com' }),
+  field({ name: 'senders', label: 'Senders (empty for all)', value: given.senders, example: '*@example.com' }),
+  choice('Format', 'format', given.format, [
     { value: 'deferd', text: 'deferd' },
     { value: 'cloudevents', text: 'CloudEvents' },
-  ])}
-  ${field({ name: 'batch', label: 'Events in one request, at most', value: given.batch, kind: 'number' })}
-  ${checkBox('Permit private addresses, and http://', 'allow_private', given.allow_private)}`
+  ]),
+  field({ name: 'batch', label: 'Events in one request, at most', value: given.batch, kind: 'number' }),
+  checkBox('Permit private addresses, and http://', 'allow_private', given.allow_private),
+]
 
 /** The question for a new webhook. `problem` is the mistake in the form that was sent; null for none. */
-export const newWebhookScreen = (view: View, given: WebhookText, problem: string | null): Screen =>
+export const newWebhookScreen = (view: View, given: WebhookText, problem: FormProblem | null): Screen =>
   questionPanel({
     place: 'webhooks',
     question: 'Add a webhook',
@@ -127,7 +128,7 @@ const callTo = (name: string, rest: string): string => `api/v1/subscriptions/${e
 
 export const newSecretScreen = (
   view: View,
-  { name, overlap, problem }: { name: string; overlap: string; problem: string | null },
+  { name, overlap, problem }: { name: string; overlap: string; problem: FormProblem | null },
 ): Screen =>
   questionPanel({
     place: 'webhooks',
@@ -135,7 +136,7 @@ export const newSecretScreen = (
     about: 'The next screen shows it once. The old secret signs beside it for some time, so that no event is refused meanwhile.',
     action: linkTo(view, `${subscriptionPlace(name)}/secret`),
     button: 'Make a new secret',
-    fields: field({ name: 'overlap', label: 'The old one signs for', value: overlap, example: '1d', isRequired: true }),
+    fields: [field({ name: 'overlap', label: 'The old one signs for', value: overlap, example: '1d', isRequired: true })],
     problem,
     back: subscriptionLink(view, name),
     words: ['webhook', 'secret', name],
@@ -150,7 +151,7 @@ export const webhookRemovalScreen = (view: View, one: SubscriptionJson): Screen 
     about: 'No further event is sent to it. What waits for it, and what it refused, is not sent any more.',
     action: linkTo(view, `${subscriptionPlace(name)}/remove`),
     button: `Remove ${name}`,
-    fields: facts([
+    facts: facts([
       ['sent to', to, 'wide'],
       ['not sent yet', eventsBehind(one)],
       ['parked', plural(parked, 'event')],
