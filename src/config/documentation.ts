@@ -2,6 +2,7 @@
 import { DEPRECATIONS, deprecationText } from './values/option.ts'
 import { GRANTS_OF, membersOf, OAUTH_MEMBERS } from './values/tables/oauth-members.ts'
 import { PROVIDERS } from './values/tables/oauth-table.ts'
+import { CHANGED_BY_RESTART } from './fixed-parameters.ts'
 import { OPTIONS } from './options.ts'
 import { QUOTA_MEMBERS } from './values/tables/quota-table.ts'
 import { ACTION_MEMBERS, SCHEDULE_MEMBERS } from './values/tables/schedule-table.ts'
@@ -46,8 +47,8 @@ nor by commands under Postfix’s names), \`/etc/deferd/deferd.toml\`. The envir
   folder rights. Both report the same sentences with the same exit code.
 - \`deferd config\` prints the effective values, \`deferd config -n\` those that differ from the defaults.
 - A running daemon reads its configuration again on SIGHUP and at \`deferd reload\`, with listeners, certificates, keys and log; with problems, or when a
-  port cannot be opened, the old one stays in effect. \`queue_directory\` changes at a restart, and so does a listener whose new
-  address overlaps the old one (\`127.0.0.1:25\` to \`*:25\`).
+  port cannot be opened, the old one stays in effect. These change at a restart: ${listed(CHANGED_BY_RESTART)};
+  so does a listener whose new address overlaps the old one (\`127.0.0.1:25\` to \`*:25\`).
 
 `
 

@@ -5,8 +5,9 @@
 import { placeOf, sharedPlace } from '../config/values/queue-place.ts'
 import { errorMessage } from '../system/caught-error.ts'
 import { ToldAddresses } from '../mail/told-addresses.ts'
+import { withFixed } from '../config/fixed-parameters.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import type { Config } from '../config/options.ts'
+import type { Config, OptionName } from '../config/options.ts'
 import type { Endpoint, Net } from '../system/net.ts'
 import { type Duration, seconds, sleep } from '../system/clock.ts'
 import { SpareFiles } from '../store/folder/spare-files.ts'
@@ -329,12 +330,13 @@ export class Daemon {
 
   /**
    * Applies a changed configuration, with its listeners and certificates, and routes queued mail again. Rejects, without effect,
-   * when a file that the configuration names cannot be used, a port cannot be opened, or the queue is not open. queue_directory changes only
-   * at a restart. `inEffect` is called before the mail is routed, which takes long for much mail.
+   * when a file that the configuration names cannot be used, a port cannot be opened, or the queue is not open. Fixed parameters change only
+   * at a restart (withFixed). `inEffect` is called before the mail is routed, which takes long for much mail.
    */
-  async reload(loaded: LoadedConfig, inEffect: () => void = () => undefined): Promise<void> {
+  async reload(changed: LoadedConfig, inEffect: () => void = () => undefined): Promise<void> {
     if (!this.#isOpen) throw new StoreUnavailable(`${NOT_OPEN}; repeat the reload`)
     const { relay, store, reader, membership, node, outbox, services, series } = this.#opening.parts
+    const { loaded, kept } = withFixed(changed, this.#loaded)
     const key = await addressKey(loaded.config, { store, clock: this.#clock, random: systemRandom })
     const settings = this.#settingsOf(prepareFiles(loaded))
     try {
@@ -346,7 +348,7 @@ export class Daemon {
       await this.#admin.apply(this.#loaded.config)
       throw error
     }
-    this.#noteRestarts(loaded.config)
+    this.#noteRestarts(kept, loaded.config)
     series.reloaded(this.#loaded, loaded)
     this.#loaded = loaded
     this.#addresses.change(loaded.config.log_addresses, key)
@@ -371,12 +373,12 @@ export class Daemon {
   }
 
   /** Logs which changes of a reload need a restart. */
-  #noteRestarts({ queue_directory, inet_protocols, dns_servers }: Config): void {
-    const { inet_protocols: former, dns_servers: formerServers } = this.#loaded.config
+  #noteRestarts(kept: readonly OptionName[], { inet_protocols }: Config): void {
+    const { config, written } = this.#loaded
+    const former = config.inet_protocols
     const texts = [
-      ...(queue_directory === this.queueDirectory ? [] : [`queue_directory stays ${this.queueDirectory}`]),
+      ...kept.map((name) => `${name} stays ${written.get(name) || 'unset'}`),
       ...(inet_protocols.join() === former.join() ? [] : [`open listeners keep inet_protocols = ${former.join(', ')}`]),
-      ...(dns_servers.join() === formerServers.join() ? [] : [`dns_servers stay ${formerServers.join(', ') || 'those of the system'}`]),
     ]
     for (const text of texts) this.#events.emit({ kind: 'note', level: 'warning', text: `reload: ${text}: restart deferd to change it` })
   }

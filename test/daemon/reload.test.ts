@@ -154,11 +154,18 @@ describe('a reload', () => {
   })
 
   test('names what needs a restart', async () => {
-    const { daemon, notes } = await started({ smtpd_listen: '*:0', http_listen: '*:0', inet_protocols: 'ipv4' })
+    const { daemon, notes } = await started({ smtpd_listen: '*:0', http_listen: '*:0', inet_protocols: 'ipv4', node_name: 'mx1' })
     expect([daemon.listeners[0]?.address, daemon.http?.replace(/:\d+$/, '')]).toEqual(['0.0.0.0', '0.0.0.0'])
-    const changed = { smtpd_listen: '*:0', http_listen: '*:0', inet_protocols: 'all', queue_directory: join(home, 'elsewhere') }
+    const changed = {
+      smtpd_listen: '*:0',
+      http_listen: '*:0',
+      inet_protocols: 'all',
+      queue_directory: join(home, 'elsewhere'),
+      node_name: 'other',
+    }
     await daemon.reload(configured(changed))
     expect(notes).toContain(`reload: queue_directory stays ${join(home, 'queue')}: restart deferd to change it`)
+    expect(notes).toContain('reload: node_name stays mx1: restart deferd to change it')
     expect(notes).toContain('reload: open listeners keep inet_protocols = ipv4: restart deferd to change it')
     expect(daemon.listeners[0]?.address).toBe('0.0.0.0')
   })

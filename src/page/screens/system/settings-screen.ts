@@ -1,4 +1,5 @@
 /** The settings that differ from their defaults, and those in which the nodes of the queue differ. */
+import { CHANGED_BY_RESTART } from '../../../config/fixed-parameters.ts'
 import type { BetweenNodesJson, SettingsJson } from '../../../resources/settings-json.ts'
 import { asCommand } from '../../markup/command-lines.ts'
 import { heading, section, type Screen } from '../../markup/frame.ts'
@@ -91,7 +92,7 @@ export function settingsScreen(view: View, settings: SettingsJson): Screen {
       'Settings',
       file === null
         ? 'No configuration file was read.'
-        : `Read from ${file}. A change there has its effect after deferd reload, that of queue_directory, dns_servers and inet_protocols after a restart.`,
+        : `Read from ${file}. A change there has its effect after deferd reload; after a restart, that of ${CHANGED_BY_RESTART.join(', ')}.`,
     )}
     ${between === null ? null : betweenNodes(view, between)}
     ${section(
