@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { destinationDetails, destinationPage, UNKNOWN_DESTINATION } from '../queries/destinations.ts'
 import { messageSession } from '../queries/messages/message-session.ts'
 import { messageStory } from '../queries/messages/message-story.ts'
+import { differingSettings } from '../queries/nodes.ts'
 import { contentBeginning, messageCount, messagePage } from '../queries/messages.ts'
 import { searchPage } from '../queries/messages/search.ts'
 import type { DestinationDetailsJson } from '../resources/destination-json.ts'
@@ -92,7 +93,8 @@ const destinationRoute = (deps: ScreenDeps): Route =>
       deps.causes.within(FIGURES_WITHIN, name, { visible, signal }),
       deps.senders.within(FIGURES_WITHIN, { destination: name, waits: true }, { visible, signal, limit: SENDERS_SHOWN }),
     ])
-    return screenAnswer(view, destinationScreen(view, { destination, causes: shown, senders }))
+    const differing = await differingSettings(deps.view)
+    return screenAnswer(view, destinationScreen(view, { destination, causes: shown, senders, differing }))
   })
 
 const causesRoute = (deps: ScreenDeps): Route =>
@@ -162,6 +164,7 @@ const messageRoute = (deps: ScreenDeps): Route =>
         message: await messageStory(deps.view, parameters['id'] ?? '', requester),
         scale: asked.scale || TIMELINE_SCALES[0],
         pages: { recipients: pageIn(asked.recipients), attempts: pageIn(asked.attempts) },
+        differing: await differingSettings(deps.view),
       }),
     ),
   )

@@ -1,6 +1,6 @@
 /** The nodes that share a queue, and which of them need attention. */
 import { Problem, type ProblemKind } from '../http/problem-details.ts'
-import { nodesJson, type NodeFacts, type NodesJson } from '../resources/node-json.ts'
+import { nodesJson, settingsThatDiffer, type NodeFacts, type NodesJson } from '../resources/node-json.ts'
 import { absentNodesJson, type AttentionJson } from '../resources/status-json.ts'
 import { betweenNodesJson, configurationJson, type SettingsJson } from '../resources/settings-json.ts'
 import { SECOND } from '../system/clock.ts'
@@ -30,6 +30,12 @@ export async function nodeList({ nodes, clock }: QueueView): Promise<NodesJson> 
   const shared = nodes()
   if (shared === null) return { nodes: null, lease: null }
   return { nodes: nodesJson(await factsOf(shared), clock.wall), lease: shared.lease / SECOND }
+}
+
+/** Names of the settings in which the nodes of a shared queue differ; from one small table. */
+export async function differingSettings({ nodes }: Pick<QueueView, 'nodes'>): Promise<readonly string[]> {
+  const shared = nodes()
+  return shared === null ? [] : settingsThatDiffer(await shared.nodes.list())
 }
 
 /** The nodes that have failed, from memory and one small table. */

@@ -67,6 +67,12 @@ function differing(settings: string, usual: string): readonly string[] {
   return [...new Set([...own.keys(), ...others.keys()])].filter((name) => own.get(name) !== others.get(name)).toSorted()
 }
 
+/** Names of the settings in which nodes differ. */
+export function settingsThatDiffer(nodes: readonly ListedNode[]): readonly string[] {
+  const usual = usualSettings(nodes)
+  return [...new Set(nodes.flatMap(({ settings }) => differing(settings, usual)))].toSorted()
+}
+
 /** Nodes as the queue and their processes have them. */
 export interface NodeFacts {
   readonly nodes: readonly ListedNode[]

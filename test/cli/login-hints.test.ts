@@ -94,6 +94,7 @@ test('the page shows it beside the last reply and the cause', () => {
     destination: destinationDetailsJson({ row, node: null, recent: undefined, settings: { table: null, values: {} }, asOf: 1 }, clock.wall),
     causes: { as_of: 1, causes: [causeJson(cause, clock.wall)] },
     senders: null,
+    differing: [],
   }
   const { main } = destinationScreen(view, facts)
   expect(joined(main.markup).split(HINT)).toHaveLength(3)

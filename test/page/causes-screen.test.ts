@@ -41,7 +41,7 @@ test('mail on hold is neither among the causes of waiting mail nor among its sen
     const senders = await new Senders(view).of({ destination: name, waits: true }, 5, client)
     expect(senders).toMatchObject({ senders_counted: 1, messages: 1, senders: [{ sender: 'app@us.example', messages: 1 }] })
 
-    const facts = { destination: await destinationDetails(view, name, null), causes: await causes.of(name, client), senders }
+    const facts = { destination: await destinationDetails(view, name, null), causes: await causes.of(name, client), senders, differing: [] }
     const all = async () => (await causes.sumsWithin(SECOND, client, NONE.isSuspended)) ?? null
     for (const { main } of [destinationScreen(shown, facts), causesScreen(shown, await all(), NONE)]) {
       const [waits = '', onHold = ''] = main.markup.split('<h2>On hold</h2>')

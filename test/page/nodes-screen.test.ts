@@ -5,6 +5,9 @@ import type { View } from '../../src/page/markup/view.ts'
 import { nodesScreen } from '../../src/page/screens/system/nodes-screen.ts'
 import type { NodeJson } from '../../src/resources/node-json.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
+import type { QueueView } from '../../src/queries/queue-view.ts'
+import { ApiWorld } from '../support/api-world.ts'
+import { PageScreens } from '../support/page-screens.ts'
 import { wordsIn } from '../support/page-requests.ts'
 
 const clock = new VirtualClock()
@@ -53,4 +56,33 @@ test('the settings of a node are equal, differ, or are not known because it is l
     'delay_warning_time differ from those of the other nodes',
     'unknown: the node is lost',
   ])
+})
+
+test('screens that show settings say whose they are, where the nodes differ', async () => {
+  const world = await ApiWorld.open('memory')
+  try {
+    const id = await world.queue.accept(['ann@far.example'])
+    await world.queue.advance(1_000)
+    const { view } = world.api.api
+    const listed = (settings: Readonly<Record<string, string>>) => ({ id: 1, settings: JSON.stringify(settings) })
+    const nodesWith = (backoff: string): QueueView =>
+      Object.create(view, {
+        nodes: {
+          value: () => ({
+            silent: () => [],
+            nodes: {
+              list: async () => [listed({ minimal_backoff_time: 'a' }), listed({ minimal_backoff_time: backoff })],
+              lost: async () => [],
+            },
+          }),
+        },
+      }) as QueueView
+    for (const place of [`messages/${id}`, 'destinations/far.example']) {
+      const remark = 'the nodes differ in minimal_backoff_time, and deliveries are by the settings of the node that has the destination'
+      expect(wordsIn(await new PageScreens(world, nodesWith('b')).text(place))).toContain(remark)
+      expect(wordsIn(await new PageScreens(world, nodesWith('a')).text(place))).not.toContain('the nodes differ')
+    }
+  } finally {
+    await world.close()
+  }
 })

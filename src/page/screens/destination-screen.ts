@@ -1,6 +1,7 @@
 /** One destination: its state, the causes for which its mail waits, and what can be done about it. */
 import type { CauseJson, CausesJson } from '../../resources/cause-json.ts'
 import type { DestinationDetailsJson } from '../../resources/destination-json.ts'
+import { ownSettings } from '../markup/own-settings.ts'
 import { isClosed } from '../../store/destination-status.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
 import { lookOf } from '../../presentation/plots/series-look.ts'
@@ -29,6 +30,8 @@ export interface DestinationFacts {
   readonly causes: CausesJson | null
   /** Null while they are counted. */
   readonly senders: SendersJson | null
+  /** Settings in which the nodes differ. */
+  readonly differing: readonly string[]
 }
 
 /** `a probe is due in 4m`, or why it has not begun. */
@@ -208,7 +211,7 @@ export const restingDestinationScreen = (view: View, name: string): Screen => ({
   ${answer('Nothing is recorded about its servers: new mail for it is tried at once.')} ${elsewhere(view, name)}`,
 })
 
-export function destinationScreen(view: View, { destination: one, causes, senders }: DestinationFacts): Screen {
+export function destinationScreen(view: View, { destination: one, causes, senders, differing }: DestinationFacts): Screen {
   const name = one.destination
   const resource = `api/v1/destinations/${encodeURIComponent(name)}`
   return {
@@ -243,6 +246,7 @@ export function destinationScreen(view: View, { destination: one, causes, sender
           ['to do', one.hint, 'wide'],
           ['last outcomes', outcomesFact(one.last_outcomes)],
           ['node', one.node],
+          ['shown', ownSettings(view, differing), 'wide'],
         ],
         'facts',
       )}

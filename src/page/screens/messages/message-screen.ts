@@ -7,6 +7,7 @@ import type { MessageStoryJson } from '../../../resources/message-story-json.ts'
 import { asCommand } from '../../markup/command-lines.ts'
 import { answer, buttonLink, heading, section, type Screen } from '../../markup/frame.ts'
 import { html, type Html, type Part } from '../../../presentation/html.ts'
+import { ownSettings } from '../../markup/own-settings.ts'
 import { destinationLink, linkTo, logLink } from '../../markup/links.ts'
 import { goneMark, marked } from '../../markup/marks.ts'
 import { facts, table, type Column, type Fact } from '../../markup/html-table.ts'
@@ -30,6 +31,8 @@ interface MessageFacts {
   /** Scale of the timelines. */
   readonly scale: TimelineScale
   readonly pages: MessagePages
+  /** Settings in which the nodes differ. */
+  readonly differing: readonly string[]
 }
 
 /** Operations that can change a message in its queue. */
@@ -283,6 +286,7 @@ export function messageScreen(view: View, shown: MessageFacts): Screen {
       longFact('envelope id', message.envid, codePart),
       ['log', html`<a href="${logLink(view, { queue_id: id })}">warnings and errors</a>`],
       ['by rule', message.rule, 'wide'],
+      ['shown', message.rule === null ? null : ownSettings(view, shown.differing), 'wide'],
     ])}
     ${recipientsSection(view, shown)}
     ${attemptsSection(view, message, { page: attempts, links: pageLinks(view, shown, 'attempts', attempts) })}
