@@ -12,6 +12,7 @@ import { route, type Answer, type Route, type RouteRequest } from '../http/route
 import { VERSION } from '../system/version.ts'
 import type { InvalidMember } from '../presentation/checked-value.ts'
 import type { Html } from '../presentation/html.ts'
+import { asSentence, ended } from '../presentation/text.ts'
 import type { FormProblem } from './markup/fields.ts'
 import { document, type Screen } from './markup/frame.ts'
 import { hereOf, rootOf, type View, type VirtualTime } from './markup/view.ts'
@@ -50,6 +51,13 @@ export const given = (fields: Readonly<Record<string, string>>): Readonly<Record
 /** The first mistake in a form. A member of a list is in the field of the list. */
 export const problemOf = ([first]: readonly InvalidMember[]): FormProblem =>
   first === undefined ? 'The form is invalid.' : { name: String(first.path[0] ?? ''), detail: first.detail }
+
+/** The mistake in a form for which a query refused it. Throws an error of another kind again. */
+export function problemIn(error: unknown): FormProblem {
+  if (!(error instanceof Problem) || error.kind !== HTTP_PROBLEMS.invalid) throw error
+  const [first] = error.errors
+  return first === undefined ? asSentence(ended(error.summary)) : { name: first.pointer.replace(/^\//, ''), detail: first.detail }
+}
 
 const nodeOf = (config: Config): string | undefined => (sharedPlace(config) === null ? undefined : config.node_name)
 

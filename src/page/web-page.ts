@@ -13,7 +13,7 @@ import { logPages } from './log-pages.ts'
 import { nodePages } from './node-pages.ts'
 import { erasePages } from './erase-pages.ts'
 import { resendPages } from './resend-pages.ts'
-import { screenAnswer, viewOf, type ScreenDeps } from './page-view.ts'
+import { problemIn, screenAnswer, viewOf, type ScreenDeps } from './page-view.ts'
 import { providerPages } from './provider-pages.ts'
 import { screenRoutes } from './screen-routes.ts'
 import { FILES_FOLDER, fileRoutes } from './static-files.ts'
@@ -27,10 +27,8 @@ import { webhookPages } from './webhook-pages.ts'
 import { zoneRoutes } from './zone-routes.ts'
 
 /** The detail of a problem for a person: parameters by their words, without requests of the API. */
-const detailOf = ({ summary, errors, kind }: Problem): string =>
-  kind === HTTP_PROBLEMS.invalid && errors.length > 0
-    ? errors.map(({ pointer, detail }) => problemText([], { name: pointer.replace(/^\//, ''), detail })).join(' ')
-    : summary
+const detailOf = (problem: Problem): string =>
+  problem.kind === HTTP_PROBLEMS.invalid ? problemText([], problemIn(problem)) : problem.summary
 
 export class Page {
   readonly #deps: ScreenDeps

@@ -76,6 +76,28 @@ test('another domain is checked for the mail of ours', async () => {
   await expect(screens.text('deliverability/far%20example')).rejects.toThrow('expected the name of a domain')
 })
 
+test('a domain that is none is asked for again, with what was filled in', async () => {
+  await opened(async () => goldenReport('good.example'))
+  const labels = 'a'.repeat(70)
+  for (const [domain, from, problem] of [
+    ['user@x.example', 'us.example', 'Recipient domain: expected the name of a domain, got "user@x.example".'],
+    ['not a domain', 'us.example', 'Recipient domain: expected the name of a domain, got "not a domain".'],
+    [labels, 'us.example', `Recipient domain: expected the name of a domain, got "${labels}".`],
+    ['', 'us.example', 'Recipient domain: expected the name of a domain, got "".'],
+    ['far.example', 'no sender', 'Domain of senders: expected an address or a domain, got "no sender".'],
+  ] as const) {
+    const form = await screens.sent('domain-check', { domain, from })
+    expect([domain, form.status]).toEqual([domain, 422])
+    expect(wordsOf(form.text).replaceAll('&quot;', '"')).toContain(problem)
+    expect(form.text).toMatch(new RegExp(`name="domain"[^>]*value="${domain}"`, 's'))
+    expect(form.text).toMatch(new RegExp(`name="from"[^>]*value="${from}"`, 's'))
+    expect(form.text).toContain('action="./domain-check"')
+  }
+  const shown = wordsOf(await screens.text('domain-check?domain=a%20b'))
+  expect(shown).toContain('Recipient domain: expected the name of a domain')
+  expect(asked).toEqual([])
+})
+
 test('records of strangers stay text', async () => {
   const { findings, ...report } = goldenReport('good.example')
   const hostile = HOSTILE_TEXTS.map((text) => ({ what: 'DMARC', verdict: 'wrong' as const, text }))

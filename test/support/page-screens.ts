@@ -43,6 +43,13 @@ export class PageScreens {
     return answer.location
   }
 
+  /** The screen that answers a form that was sent. */
+  async sent(path: string, body: unknown): Promise<Extract<Answer, { kind: 'text' }>> {
+    const answer = await this.#answer('POST', new URL(path, ORIGIN), { requester: ADMIN, body })
+    if (answer.kind !== 'text') throw new Error(`${path} leads elsewhere`)
+    return answer
+  }
+
   async #answer(method: string, url: URL, { requester, body }: Pick<RouteRequest<unknown>, 'requester' | 'body'>): Promise<Answer> {
     const match = matchRoute(this.page.routes, method, url.pathname)
     if (match.kind !== 'found') throw new Error(`there is no ${url.pathname}`)

@@ -11,6 +11,8 @@ import {
   type DomainChecksJson,
   type DomainCheckSummaryJson,
 } from '../../resources/domains/domain-check-json.ts'
+import { clipped } from '../../presentation/text.ts'
+import { shown } from '../../system/shown-value.ts'
 import { CHECKS_KEPT_FOR } from '../../store/records/domain-check.ts'
 import { asOf, type QueueView } from '../queue-view.ts'
 
@@ -44,14 +46,19 @@ interface WrittenQuestion {
   readonly from?: string | undefined
 }
 
+/** In characters, of a text that an error repeats. */
+const LONGEST_QUOTED = 100
+
+const quoted = (text: string): string => clipped(shown(text), LONGEST_QUOTED)
+
 /** The question with its domains in A-labels. Throws Problem for what is no domain. */
 export function domainQuestion({ loaded }: Pick<QueueView, 'loaded'>, { domain: written, from }: WrittenQuestion): DomainQuestion {
   const domain = asciiName(written)
-  if (domain === undefined) throw invalidPart('/domain', 'expected the name of a domain')
+  if (domain === undefined) throw invalidPart('/domain', `expected the name of a domain, got ${quoted(written)}`)
   const sender = from ?? loaded().config.myorigin
   const at = sender.lastIndexOf('@') + 1
   const senderDomain = asciiName(sender.slice(at))
-  if (senderDomain === undefined) throw invalidPart('/from', 'expected an address or a domain')
+  if (senderDomain === undefined) throw invalidPart('/from', `expected an address or a domain, got ${quoted(sender)}`)
   return { domain, from: sender.slice(0, at) + senderDomain }
 }
 

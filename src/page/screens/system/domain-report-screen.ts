@@ -2,7 +2,7 @@
 import type { DomainCheckJson, DomainCheckSummaryJson, DomainReportJson } from '../../../resources/domains/domain-check-json.ts'
 import { html, joined, type Html, type Part } from '../../../presentation/html.ts'
 import { asCommand, type ApiCall } from '../../markup/command-lines.ts'
-import { field, hidden } from '../../markup/fields.ts'
+import { field, hidden, type FormProblem } from '../../markup/fields.ts'
 import { answer, buttonLink, heading, section, type Screen } from '../../markup/frame.ts'
 import { table, type Column } from '../../markup/html-table.ts'
 import { linkTo } from '../../markup/links.ts'
@@ -110,23 +110,41 @@ export function domainReportScreen(view: View, asked: AskedCheck): Screen {
 const ABOUT =
   'Looks up its records, fetches its MTA-STS policy, and opens a session with each of its mail hosts that ends before MAIL: no mail is sent. It takes two minutes at most.'
 
-/** The question before a check. Without a domain it has fields for one. */
-export const checkQuestion = (view: View, domain: string, from: string): Screen =>
+/** Domains of a check; for the form, as they were sent. */
+export interface CheckText {
+  readonly domain: string
+  /** Address or domain of senders. */
+  readonly from: string
+}
+
+/** The question before a check. */
+export const checkQuestion = (view: View, { domain, from }: CheckText): Screen =>
   questionPanel({
     place: 'deliverability',
-    question: domain === '' ? 'Check a domain?' : `Check ${domain}?`,
-    about: domain === '' || domain === from ? ABOUT : `${ABOUT} SPF, DKIM and DMARC are those of ${from}.`,
+    question: `Check ${domain}?`,
+    about: domain === from ? ABOUT : `${ABOUT} SPF, DKIM and DMARC are those of ${from}.`,
     action: linkTo(view, 'domain-check'),
-    button: domain === '' ? 'Check the domain' : `Check ${domain}`,
-    facts: domain === '' ? null : hidden({ domain, from }),
-    fields:
-      domain === ''
-        ? [
-            field({ name: 'domain', label: 'Recipient domain', value: '', example: 'example.com', isRequired: true }),
-            field({ name: 'from', label: 'Domain of senders', value: from, isRequired: true }),
-          ]
-        : [],
-    back: domain === '' ? linkTo(view, 'deliverability') : checkLink(view, domain, from),
-    words: wordsOf(domain === '' ? 'DOMAIN' : domain, from),
-    call: callOf(domain === '' ? 'DOMAIN' : domain, from),
+    button: `Check ${domain}`,
+    facts: hidden({ domain, from }),
+    back: checkLink(view, domain, from),
+    words: wordsOf(domain, from),
+    call: callOf(domain, from),
+  })
+
+/** The form for a check. `problem` is the mistake in the form that was sent; null for none. */
+export const checkForm = (view: View, { domain, from }: CheckText, problem: FormProblem | null): Screen =>
+  questionPanel({
+    place: 'deliverability',
+    question: 'Check a domain?',
+    about: ABOUT,
+    action: linkTo(view, 'domain-check'),
+    button: 'Check the domain',
+    fields: [
+      field({ name: 'domain', label: 'Recipient domain', value: domain, example: 'example.com', isRequired: true }),
+      field({ name: 'from', label: 'Domain of senders', value: from, isRequired: true }),
+    ],
+    problem,
+    back: linkTo(view, 'deliverability'),
+    words: wordsOf('DOMAIN', from),
+    call: callOf('DOMAIN', from),
   })
