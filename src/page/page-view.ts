@@ -89,6 +89,7 @@ export function viewOf(
       mayAdminister: requester !== null && grants(requester.role, 'admin'),
       mayOperate: requester !== null && grants(requester.role, 'operator'),
       mayReadContent: requester?.content ?? false,
+      destinations: requester?.destinations,
     },
   }
 }

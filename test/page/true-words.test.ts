@@ -6,14 +6,14 @@ import { quotaRequestOf } from '../../src/mail/message-times.ts'
 import { MINUTE, SECOND } from '../../src/system/clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { goldenReport } from '../support/domain-reports.ts'
-import { PageScreens } from '../support/page-screens.ts'
+import { ADMIN, PageScreens } from '../support/page-screens.ts'
 
 let world: ApiWorld
 afterEach(() => world.close())
 
 /** The text of a screen without its markup. */
-const words = async (path: string): Promise<string> =>
-  (await new PageScreens(world).text(path))
+const words = async (path: string, requester = ADMIN): Promise<string> =>
+  (await new PageScreens(world).text(path, requester))
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll('&gt;', '>')
     .replaceAll('&quot;', '"')
@@ -40,6 +40,20 @@ test('without fair shares, the shares of waiting mail are not counted, and it is
   const tables = { fair_share: 'yes' }
   world = await ApiWorld.open('memory', configFrom(tables, 'relay.example'), tables)
   expect(await words('shares')).toContain('No share has mail.')
+})
+
+test('a client that sees some destinations is told that the figures of Now are of all mail', async () => {
+  world = await ApiWorld.open('memory')
+  await world.queue.accept(['ann@a.example'])
+  await world.queue.advance(MINUTE)
+  const limited = await words('', { ...ADMIN, destinations: '*.partner.example' })
+  expect(limited).toContain('1 recipient waits')
+  expect(limited).toContain('The figures are of all mail of the relay.')
+  expect(limited).toContain('those that you may see: *.partner.example')
+  expect(limited).toContain('No destination that you may see has waiting mail.')
+  const all = await words('')
+  expect(all).toContain('a.example')
+  expect(all).not.toContain('you may see')
 })
 
 test('no probe is due at a dead destination without mail: its next mail is one', async () => {

@@ -34,6 +34,8 @@ export interface View {
     readonly mayOperate: boolean
     readonly mayAdminister: boolean
     readonly mayReadContent: boolean
+    /** Pattern of the destinations whose mail the client may see; null or absent for all. */
+    readonly destinations?: string | null | undefined
   }
 }
 

@@ -200,7 +200,7 @@ function whereItWaits(view: View, now: NowJson): Html {
       caption: 'Destinations with the most waiting mail',
       columns: destinationColumns(view, Math.max(1, ...shown.map(({ waiting }) => waiting))),
       rows: shown,
-      empty: 'No destination has waiting mail.',
+      empty: `No destination${sees(view) === null ? '' : ' that you may see'} has waiting mail.`,
       kind: 'where',
       renewedBy: ({ destination }) => destination,
     }),
@@ -208,6 +208,18 @@ function whereItWaits(view: View, now: NowJson): Html {
       aside: html`<a href="${linkTo(view, 'causes')}">Causes</a> · <a href="${linkTo(view, 'destinations')}">All destinations</a>`,
     },
   )
+}
+
+const sees = ({ requester: { destinations } }: View): string | null => destinations ?? null
+
+/** The figures are those of the relay, also for a client that sees some destinations only. */
+function limitedPart(view: View): Html | null {
+  const pattern = sees(view)
+  return pattern === null
+    ? null
+    : html`<p class="faint">
+        The figures are of all mail of the relay. Destinations and what needs attention are those that you may see: <code>${pattern}</code>.
+      </p>`
 }
 
 /** The conditions that need attention, in order. `conditionsOf` of the browser makes the same text. */
@@ -267,7 +279,8 @@ export function nowScreen(view: View, facts: NowFacts): Screen {
     title: queued === 0 ? 'Mail queue is empty' : `${messages(queued)} queued`,
     place: '',
     live: { path: 'api/v1/now', stream: 'api/v1/now/stream' },
-    main: html`${heading} ${answer(nowSentence(now), oldestPart(view, now))} ${changedConditions(view, now)} ${attentionList(view, now)}
-    ${figures} ${queued === 0 ? emptyQueue(view) : html`${whereItWaits(view, now)} ${howOld(view, now)}`} ${nowTables(view, now)}`,
+    main: html`${heading} ${answer(nowSentence(now), oldestPart(view, now))} ${limitedPart(view)} ${changedConditions(view, now)}
+    ${attentionList(view, now)} ${figures} ${queued === 0 ? emptyQueue(view) : html`${whereItWaits(view, now)} ${howOld(view, now)}`}
+    ${nowTables(view, now)}`,
   }
 }
