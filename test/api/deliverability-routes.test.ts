@@ -150,9 +150,11 @@ test('a failure keeps the report before it, and so does a daemon that ends durin
 
 test('what is no domain is refused, and a limited token sees nothing', async () => {
   const { api } = await opened()
-  expect((await order('far example')).json.errors).toEqual([{ pointer: '/domain', detail: 'expected the name of a domain' }])
+  expect((await order('far example')).json.errors).toEqual([
+    { pointer: '/domain', detail: 'expected the name of a domain, got "far example"' },
+  ])
   expect((await order('far.example', { from: 'a@b c' })).json.errors).toEqual([
-    { pointer: '/from', detail: 'expected an address or a domain' },
+    { pointer: '/from', detail: 'expected an address or a domain, got "a@b c"' },
   ])
   for (const path of ['/deliverability', '/domain-checks', '/domain-checks/far.example'])
     expect((await api.get(path, { as: 'limited' })).status).toBe(403)
