@@ -3,7 +3,7 @@ import { PASSED_REASONS, type PassedOver, type PassedReason } from '../queue/ope
 import { grouped } from './text.ts'
 
 const TEXTS: Readonly<Record<PassedReason, { readonly one: string; readonly many: string }>> = {
-  active: { one: 'is in delivery', many: 'are in delivery' },
+  active: { one: 'is in delivery or claimed for it', many: 'are in delivery or claimed for it' },
   due: { one: 'was due already', many: 'were due already' },
   hold: { one: 'is on hold', many: 'are on hold' },
   scheduled: { one: 'is scheduled and was passed over', many: 'are scheduled and were passed over' },
