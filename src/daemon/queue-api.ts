@@ -88,6 +88,7 @@ const viewOf = (parts: ApiParts, clock: Clock): OpenView => {
     subscriptions: () => subscriptionPort(services()),
     tokens: () => ({ store, clock }),
     suppressionChanges: () => relay.suppressions.changes,
+    brakedDestinations: () => relay.suppressions.braked,
     quotaChanges: () => relay.quotas.changes,
     plan: (asked) =>
       planOf({ reader, clock, retention: () => relay.config, policies: () => relay.policies, scheduler: operations().scheduler }, asked),

@@ -131,6 +131,8 @@ export interface QueueView {
   readonly quotaChanges: () => QuotaChanges
   /** Changes of the suppression list. Throws while the queue is being opened. */
   readonly suppressionChanges: () => SuppressionChanges
+  /** Destinations at which no address is listed for now, because this node had too many refused there as unknown. */
+  readonly brakedDestinations: () => readonly DestinationName[]
   /** Source of new secrets. */
   readonly random: Random
   /** The effect that an operation would have now. */

@@ -108,9 +108,14 @@ export class Suppressions {
     this.#told.add(tell({ kind: 'suppressed', ...happened }, this.#deps))
   }
 
+  /** Destinations with too many failures, to which this node delivers. No address there is listed for now. */
+  get braked(): readonly string[] {
+    return this.isOn ? this.#listings.braked : []
+  }
+
   async obstacles(): Promise<ListingObstacles> {
     if (!this.isOn) return { braked: [], stopped: [] }
-    return { braked: this.#listings.braked, stopped: await this.#deps.store.records.suppressionStops.all() }
+    return { braked: this.braked, stopped: await this.#deps.store.records.suppressionStops.all() }
   }
 }
 

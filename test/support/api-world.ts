@@ -21,6 +21,7 @@ const BUSY: Behaviour = { kind: 'replies', reply: '450 4.2.1 busy, try later' }
 const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   'ok.example': { kind: 'accepts' },
   'slow.example': { kind: 'accepts', takes: HOUR },
+  'unknown.example': { kind: 'replies', reply: '550 5.1.1 no such user' },
 }
 
 export class ApiWorld {

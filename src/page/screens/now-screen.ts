@@ -73,8 +73,7 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
     case 'listings-stopped':
       return [
         html`Suppression list: ${one.text}${figure > 1 ? html`, and ${plural(figure - 1, 'other')}` : null}`,
-        // The list can be resumed for a sender domain; at a destination, it goes on by itself.
-        one.since === null ? logLink(view, { event: 'listing-braked' }) : linkTo(view, 'suppressions'),
+        linkTo(view, 'suppressions'),
       ]
     case 'quotas':
       return [html`${one.text}${figure > 1 ? html`, and ${plural(figure - 1, 'other quota')}` : null}`, linkTo(view, 'quotas')]

@@ -9,8 +9,8 @@ import { downloads } from '../../markup/downloads.ts'
 import { choice, field, hidden, problemText, type FormField, type FormProblem } from '../../markup/fields.ts'
 import { buttonLink, heading, pager, type Screen } from '../../markup/frame.ts'
 import { facts, table, type Column } from '../../markup/html-table.ts'
-import { linkTo, queryText } from '../../markup/links.ts'
-import { addressPart, breakable } from '../../markup/long-words.ts'
+import { linkTo, logLink, queryText } from '../../markup/links.ts'
+import { addressPart, breakable, destinationPart } from '../../markup/long-words.ts'
 import { shapeOf } from '../../markup/marks.ts'
 import { questionPanel } from '../../markup/question-panel.ts'
 import { replyPart } from '../../markup/reply.ts'
@@ -25,6 +25,8 @@ interface ListFacts {
   readonly filter: SuppressionFilterText
   readonly isFirst: boolean
   readonly stops: SuppressionStopsJson['stops']
+  /** Destinations at which no address is listed for now. */
+  readonly braked: readonly string[]
   readonly setting: 'no' | 'warn' | 'yes'
   readonly problem: FormProblem | null
 }
@@ -84,7 +86,18 @@ const stopLines = (view: View, stops: ListFacts['stops']): readonly Html[] =>
       </p>`,
   )
 
-export function suppressionsScreen(view: View, { page, filter, isFirst, stops, setting, problem }: ListFacts): Screen {
+const brakeLines = (view: View, braked: ListFacts['braked']): readonly Html[] =>
+  braked.map(
+    (destination) =>
+      html`<p class="problem">
+        ${shapeOf('warning')} No address at ${destinationPart(view, destination)} is listed, because more than a fifth of its recipients
+        were refused as unknown within an hour${view.node === undefined ? null : `, as ${view.node} has counted them`}. What was listed
+        there within the hour was removed. It goes on by itself when they are fewer.
+        <a href="${logLink(view, { event: 'listing-braked', destination })}">Its line in the log</a>
+      </p>`,
+  )
+
+export function suppressionsScreen(view: View, { page, filter, isFirst, stops, braked, setting, problem }: ListFacts): Screen {
   const given = Object.entries(filter).filter(([, value]) => value !== '')
   const fields = filterFields(filter)
   const empty = given.length === 0 ? 'No address is on the suppression list.' : 'No entry matches.'
@@ -97,7 +110,7 @@ export function suppressionsScreen(view: View, { page, filter, isFirst, stops, s
       view.requester.mayOperate ? buttonLink(linkTo(view, 'new-suppression'), 'Add…') : null,
     )}
     ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problemText(fields, problem)}</p>`}
-    ${stopLines(view, stops)} ${filterForm(view, fields)}
+    ${stopLines(view, stops)} ${brakeLines(view, braked)} ${filterForm(view, fields)}
     ${
       problem === null
         ? html`${table({ caption: 'Suppression list', columns: columnsOf(view), rows: page.entries, kind: 'action-below', empty })}
