@@ -1,6 +1,6 @@
 /** Changes of operators to the nodes of a shared queue: draining, its end, and the removal of a node that has failed. */
 import type { ListedNode, NodeDirectory } from '../store/membership/node-directory.ts'
-import type { Actor } from '../store/records/audit-log.ts'
+import type { Actor, AuditRecord } from '../store/records/audit-log.ts'
 import { sleep, type Clock, type Duration } from '../system/clock.ts'
 
 export type NodesPort = Pick<NodeDirectory, 'list' | 'lost' | 'setDraining' | 'takeOver' | 'forget' | 'audit'>
@@ -30,6 +30,8 @@ export interface NodeChangesDeps {
   readonly clock: Pick<Clock, 'now' | 'after'>
   /** The parameter node_lease. */
   readonly lease: Duration
+  /** Name of the node that acts, for the audit log. */
+  readonly own: string
 }
 
 /** `asked` is the name of nodes, or the number of one. */
@@ -42,6 +44,10 @@ export const unknownNode = (asked: string): string => `there is no node ${asked}
 /** A new process of a node that failed has the same name, and another number. */
 const isNamed = ({ name, id }: ListedNode, asked: string): boolean => name === asked || String(id) === asked
 
+/** Records the change of one node, at the node that acts. */
+const record = ({ nodes, clock, own }: NodeChangesDeps, change: Pick<AuditRecord, 'who' | 'requestId' | 'action' | 'arguments'>) =>
+  nodes.audit({ at: clock.now(), ...change, changed: 1 }, own)
+
 async function named({ nodes }: NodeChangesDeps, asked: string): Promise<readonly ListedNode[]> {
   const found = (await nodes.list()).filter((node) => isNamed(node, asked))
   if (found.length > 0) return found
@@ -53,10 +59,9 @@ export async function setDraining(
   deps: NodeChangesDeps,
   { asked, draining, ...actor }: NodeChange & { readonly draining: boolean },
 ): Promise<void> {
-  const { nodes, clock } = deps
   for (const { id, name } of await named(deps, asked)) {
-    await nodes.setDraining(id, draining)
-    await nodes.audit({ at: clock.now(), ...actor, action: draining ? 'drain' : 'undrain', arguments: name, changed: 1 }, name)
+    await deps.nodes.setDraining(id, draining)
+    await record(deps, { ...actor, action: draining ? 'drain' : 'undrain', arguments: name })
   }
 }
 
@@ -66,10 +71,9 @@ export async function setDraining(
  */
 export async function forgetNode(deps: NodeChangesDeps, { asked, ...actor }: NodeChange): Promise<readonly ForgottenNode[]> {
   const { nodes, clock, lease } = deps
-  const audit = (name: string, changed: number): Promise<void> =>
-    nodes.audit({ at: clock.now(), ...actor, action: 'forget', arguments: name, changed }, name)
+  const audit = (name: string): Promise<void> => record(deps, { ...actor, action: 'forget', arguments: name })
   if (!(await nodes.list()).some((node) => isNamed(node, asked)) && (await nodes.forget(asked))) {
-    await audit(asked, 0)
+    await audit(asked)
     return []
   }
   const before = await named(deps, asked)
@@ -79,7 +83,7 @@ export async function forgetNode(deps: NodeChangesDeps, { asked, ...actor }: Nod
     const takeover = await nodes.takeOver(id, beat)
     if (takeover === null) continue
     await nodes.forget(name)
-    await audit(name, takeover.leases)
+    await audit(name)
     forgotten.push({ name, node: id, shards: takeover.shards, recipients: takeover.leases })
   }
   if (forgotten.length > 0) return forgotten

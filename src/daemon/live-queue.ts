@@ -63,10 +63,11 @@ export const sharedQueue = (relay: Relay, peers: Peers): LiveQueue => {
 
 /** The nodes of a shared queue. Commands, which have no settings, are none of them. */
 export const sharedNodes = (relay: Relay, { me, peers, view }: SharingNode, clock: Clock): SharedNodes => {
-  const lease = relay.config.node_lease
+  const { node_lease: lease, node_name: own } = relay.config
   return {
     me,
     lease,
+    own,
     clock,
     nodes: peers.nodes,
     silent: () => (view()?.nodes ?? []).filter((one) => one.settings !== '' && isSilent(one, lease)).map(({ name }) => name),

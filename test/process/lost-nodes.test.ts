@@ -30,6 +30,13 @@ interface Nodes {
   }[]
 }
 
+interface AuditRecord {
+  readonly action: string
+  readonly arguments: string
+  readonly changed: number
+  readonly node: string
+}
+
 interface Attention {
   readonly attention: readonly { readonly kind: string; readonly text: string }[]
 }
@@ -128,6 +135,18 @@ describe.skipIf(reason !== null)(`a lost node${reason === null ? '' : ` (skipped
         const forgotten = textOf(await page.press(await page.open('nodes/n1/forget'), 'Forget n1'))
         expect(forgotten).toContain('1 node has the queue')
         expect(await cluster.says('node', 'list')).not.toContain('n1')
+
+        // Each change is of one node, and was made at the node that was asked.
+        const { records } = (await page.json('audit')) as { readonly records: readonly AuditRecord[] }
+        const changes = records.map(({ action, arguments: name, changed, node }) => `${action} ${name}: ${changed}, at ${node}`)
+        expect(changes.filter((change) => /^(?:forget|(?:un)?drain) /.test(change)).toReversed()).toEqual([
+          'drain n1: 1, at n2',
+          'undrain n1: 1, at n2',
+          'drain n1: 1, at n2',
+          'undrain n1: 1, at n2',
+          'forget n1: 1, at n2',
+          'forget n1: 1, at n2',
+        ])
       } finally {
         await cluster.close()
       }

@@ -36,7 +36,7 @@ const noNodes = (where: string): CommandError =>
 
 const storedNodes = (shell: Shell, nodes: NodeDirectory, { node_lease: lease, node_name: own }: Config): Nodes => {
   const clock = clockOf(null, shell.clock)
-  const deps = { nodes, clock, lease }
+  const deps = { nodes, clock, lease, own }
   return {
     own,
     list: () => listedNodes(nodes, lease, clock.wall),
