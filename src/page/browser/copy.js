@@ -20,7 +20,11 @@ function addButton(text) {
   text.after(' ', button)
 }
 
-export function startCopying() {
+/**
+ * Adds the buttons of a part of the screen.
+ * @param {ParentNode} part
+ */
+export function addCopying(part) {
   if (navigator.clipboard === undefined) return
-  for (const text of document.querySelectorAll('.as-command code, h1 .id, [data-copy]')) addButton(text)
+  for (const text of part.querySelectorAll('.as-command code, h1 .id, [data-copy]')) addButton(text)
 }

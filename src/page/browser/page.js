@@ -1,6 +1,6 @@
 /** The script of the page. Every screen works without it; it adds live values, dialogs, the values of charts, keys, saved views and buttons to copy, and removes secrets. */
 import { startCharts } from './charts.js'
-import { startCopying } from './copy.js'
+import { addCopying } from './copy.js'
 import { startDialogs } from './dialog.js'
 import { startKeys } from './keys.js'
 import { startLive } from './live.js'
@@ -10,7 +10,7 @@ import { startViews } from './views.js'
 
 startSelection()
 startKeys()
-startCopying()
+addCopying(document)
 startCharts()
 startDialogs()
 startViews()

@@ -3,6 +3,7 @@
  * finger or while another screen is being loaded, so that no click is lost.
  */
 import { addCharts } from './charts.js'
+import { addCopying } from './copy.js'
 import { isLogin, load } from './loaded-screen.js'
 
 /** Time limit of the request, and time after which a click that led nowhere is forgotten, in ms. */
@@ -80,6 +81,7 @@ async function replaced(those) {
   for (const { old, fresh } of those(loaded)) {
     old.replaceWith(document.adoptNode(fresh))
     addCharts(fresh)
+    addCopying(fresh)
   }
   const again = focused === null ? null : document.querySelector(`#main a[href="${CSS.escape(focused)}"]`)
   if (document.activeElement === document.body && again instanceof HTMLElement) again.focus()
