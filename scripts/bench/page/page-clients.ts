@@ -1,6 +1,6 @@
 /**
  * Clients that send the requests of the page in a browser: `node page-clients.ts URL COOKIE SECONDS`. Ten stay at the screen Now and
- * read its stream; three open one screen after the other, and read its files, its stream or its repeated request as `live.js` does.
+ * read its stream; three open one screen after the other, and read its files, its stream or its repeated request, and the screen again, as `live.js` does.
  * Prints one line of JSON at its end.
  */
 import { request, type IncomingMessage } from 'node:http'
@@ -15,7 +15,7 @@ export interface PageUse {
 
 const WATCHERS = 10
 const OPERATORS = 3
-/** Time for which an operator reads a screen, and interval of the requests of a screen without a stream, in ms. */
+/** Time for which an operator reads a screen, and interval of the requests of a screen without a stream, and for its sentences and rows, in ms. */
 const READING = 10_000
 const POLL = 10_000
 
@@ -102,8 +102,8 @@ async function browse(access: PageAccess, seconds: number): Promise<PageUse> {
       .filter((file) => !known.has(file))
     await Promise.all(wanted.map((file) => get(access, file)))
     for (const file of wanted) known.add(file)
-    if (stream !== null) await readStream(stream, time)
-    else if (live !== null) await poll(live, time)
+    if (stream !== null) await Promise.all([readStream(stream, time), poll(path, time)])
+    else if (live !== null) await Promise.all([poll(live, time), poll(path, time)])
     else await until(time)
   }
 
