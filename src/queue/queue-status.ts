@@ -18,7 +18,7 @@ import type { SubscriptionView } from '../store/outbox/subscription.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import { balanceOf, type Balance } from '../store/counts/queue-balance.ts'
-import type { QueueCount, QueueTally, TrashCount } from '../store/counts/queue-tally.ts'
+import type { QueueCount, QueueTally, TrashCount, WaitingCount } from '../store/counts/queue-tally.ts'
 import { sumOfTraffic, type Traffic } from '../store/counts/traffic.ts'
 import { HOUR, type Clock, type QueueTime } from '../system/clock.ts'
 import type { RecentAttempts } from '../telemetry/last-outcomes.ts'
@@ -48,6 +48,8 @@ export interface LiveStatus {
 export interface StatusDestination {
   readonly destination: DestinationName
   readonly waiting: number
+  /** Of them, recipients of mail that is scheduled for later; null when they are not counted. */
+  readonly scheduled: number | null
   readonly live: LiveDestination | undefined
   readonly record: DestinationRecord | undefined
   readonly recent: RecentAttempts | undefined
@@ -104,11 +106,11 @@ type StatusTally = Omit<QueueTally, 'classes'>
 
 /** Computes the tally that a running daemon would keep. Reads the whole queue. */
 async function tallyFrom(reader: QueueReader, now: QueueTime): Promise<StatusTally> {
-  const waiting: { destination: DestinationName; recipients: number }[] = []
+  const waiting: WaitingCount[] = []
   const size = 500
   for (let after = ''; ;) {
     const page = await reader.destinationLoads({ after, limit: size })
-    for (const { destination, waiting: recipients } of page) if (recipients > 0) waiting.push({ destination, recipients })
+    for (const { destination, waiting: recipients } of page) if (recipients > 0) waiting.push({ destination, recipients, scheduled: null })
     if (page.length < size) break
     after = page.at(-1)?.destination ?? after
   }
@@ -181,9 +183,11 @@ export function statusOf({
   const inMemory = new Map(live?.destinations.map((one) => [one.destination, one]))
   const recent = new Map(live?.recent.map((one) => [one.destination, one]))
   const counted = waitingIn(tally)
+  const scheduled = new Map(tally.waiting.map((one) => [one.destination, one.scheduled]))
   const named = (destination: DestinationName): StatusDestination => ({
     destination,
     waiting: waitingAt(counted.get(destination) ?? loads.get(destination) ?? 0, inMemory.get(destination)),
+    scheduled: scheduled.get(destination) ?? null,
     live: inMemory.get(destination),
     record: records.get(destination),
     recent: recent.get(destination),

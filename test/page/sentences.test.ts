@@ -32,6 +32,7 @@ interface ShownNow {
 const place = (destination: string, waiting: number, state: Place['state'] = 'open', refuses = false): Place => ({
   destination,
   waiting,
+  scheduled: 0,
   state,
   refuses_all: refuses,
 })
@@ -127,6 +128,19 @@ const NOW_STATES: readonly (readonly [ShownNow, string])[] = [
     { queues: { deferred: 90, active: 10 }, before: 120, places: [place('b.example', 10), place('a.example', 60)] },
     'The queue is draining: 100 recipients wait, 20 fewer than an hour ago. a.example has 60 % of them.',
   ],
+  // Scheduled mail is not among the recipients that wait, and says nothing about where they wait.
+  [
+    {
+      queues: { deferred: 1_846, scheduled: 2_020 },
+      places: [{ ...place('isp.example', 2_020), scheduled: 2_020 }, place('suspended.example', 1_085, 'suspended')],
+    },
+    '1,846 recipients wait. suspended.example has 59 % of them, and is suspended.',
+  ],
+  [
+    { queues: { deferred: 10, scheduled: 90 }, places: [{ ...place('a.example', 95), scheduled: 90 }] },
+    '10 recipients wait. a.example has 50 % of them.',
+  ],
+  [{ queues: { deferred: 9 }, places: [{ ...place('a.example', 9), scheduled: null }] }, '9 recipients wait. a.example has all of them.'],
   [{ queues: { deferred: 12 }, places: [] }, '12 recipients wait.'],
   [{ queues: { deferred: 12 }, before: 12, places: [] }, '12 recipients wait, as many as an hour ago.'],
   [
@@ -184,6 +198,17 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
   // One of them is scheduled for later: it waits for its time.
   [{ waiting: 3, causes: [cause('450 4.2.1 busy', 2)] }, '3 recipients wait: 67 % for 450 4.2.1 busy.'],
   [{ waiting: 4 }, '4 recipients wait.'],
+  // Scheduled mail has no cause.
+  [
+    { waiting: 2_020, next_due_time: at('16:28'), causes: [] },
+    '2,020 recipients wait for a later time, as scheduled mail does. The next attempt is at 17:28.',
+  ],
+  [
+    { waiting: 1, next_due_time: at('16:28'), causes: [cause('450 4.2.1 busy', 7, true)] },
+    '1 recipient waits for a later time, as scheduled mail does. The next attempt is at 17:28.',
+  ],
+  [{ waiting: 2, next_due_time: at('15:59'), causes: [] }, '2 recipients wait. The next attempt is due now.'],
+  [{ waiting: 2, in_flight: 1, next_due_time: at('16:28'), causes: [] }, '2 recipients wait. The next attempt is at 17:28.'],
   [
     { waiting: 10, causes: [cause('450 4.2.1 busy', 8), cause(null, 2)] },
     '10 recipients wait: 80 % for 450 4.2.1 busy. 2 were not tried yet.',

@@ -21,6 +21,7 @@ const NOTHING = { deadUntil: null, probeInterval: null, suspension: null, siteSt
 const one = (destination: string, waiting: number, state: Partial<NonNullable<StatusDestination['record']>>): StatusDestination => ({
   destination,
   waiting,
+  scheduled: 0,
   live: undefined,
   record: { name: destination, ...NOTHING, ...state },
   recent: undefined,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readStatus, type LiveStatus } from '../../src/queue/queue-status.ts'
+import { readStatus, type LiveStatus, type QueueStatus } from '../../src/queue/queue-status.ts'
 import { balanceOf } from '../../src/store/counts/queue-balance.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { completeTally } from '../../src/store/counts/queue-tally.ts'
@@ -52,7 +52,13 @@ test('with a daemon, it has the same figures, and rates', async () => {
   const rates = { last10s: { ...NO_TRAFFIC, accepted: 2 }, last5min: NO_TRAFFIC }
   const live: LiveStatus = { version: '1', tally: await completeTally(() => store.tally(20)), rates, destinations: [], recent: [] }
   const [running, stopped] = [await statusAt(reader, live, T0 + MIN), await statusAt(reader, null, T0 + MIN)]
-  expect(running).toEqual({ ...stopped, running: { version: '1', rates } })
+  // Without a daemon, scheduled mail is not counted by destination.
+  const uncounted = (all: QueueStatus['largest']) => all.map((one) => ({ ...one, scheduled: null }))
+  const { largest, closed, refusing, throttled } = running
+  expect({ ...running, largest: uncounted(largest), closed: uncounted(closed), refusing, throttled }).toEqual({
+    ...stopped,
+    running: { version: '1', rates },
+  })
 })
 
 test('recipients that are missing or counted twice make a difference', () => {
@@ -82,7 +88,7 @@ test('a throttled destination needs attention when a large part of the queue wai
     const queues = [{ queue: 'deferred' as const, messages: 1_000, recipients: 1_000, oldestArrival: T0 }]
     const live: LiveStatus = {
       version: '1',
-      tally: { ...tally, queues, waiting: [{ destination: 'big.example', recipients }] },
+      tally: { ...tally, queues, waiting: [{ destination: 'big.example', recipients, scheduled: 0 }] },
       rates: { last10s: NO_TRAFFIC, last5min: NO_TRAFFIC },
       destinations: [liveDestination('big.example', { state })],
       recent: [],

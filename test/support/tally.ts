@@ -31,7 +31,11 @@ export async function tallyOfListing(reader: QueueReader): Promise<QueueTally> {
       : [{ queue, messages: messages.length, recipients: messages.flatMap(liveIn).length, oldestArrival: oldest(messages) }],
   )
   const waiting = Map.groupBy(
-    listed.flatMap(liveIn).filter(({ state }) => state === 'waiting'),
+    listed.flatMap((one) =>
+      liveIn(one)
+        .filter(({ state }) => state === 'waiting')
+        .map(({ destination }) => ({ destination, isScheduled: one.queue === 'scheduled' })),
+    ),
     ({ destination }) => destination,
   )
   const inClasses = Map.groupBy(listed, ({ message }) => message.class)
@@ -43,7 +47,11 @@ export async function tallyOfListing(reader: QueueReader): Promise<QueueTally> {
     queues,
     trash,
     traffic,
-    waiting: [...waiting].map(([destination, there]) => ({ destination, recipients: there.length })),
+    waiting: [...waiting].map(([destination, there]) => ({
+      destination,
+      recipients: there.length,
+      scheduled: there.filter((one) => one.isScheduled).length,
+    })),
   })
 }
 

@@ -119,7 +119,10 @@ const causesSections = (view: View, { waiting }: DestinationDetailsJson, { cause
   causeTables(view, causes, {
     columns: (most) => causeColumns(view, most),
     // Mail for later is no part of the deferred queue, whose causes are counted.
-    empty: waiting === 0 ? 'No mail waits for this destination.' : 'None of the mail that waits is deferred.',
+    empty:
+      waiting === 0
+        ? 'No mail waits for this destination.'
+        : 'None of the mail that waits was tried: it is scheduled for later, or has just come.',
     at,
   })
 

@@ -84,11 +84,16 @@ function nextText({ state, next_due_time: next }: DestinationState, at: ZonedNow
   return next * 1_000 <= at.now ? ' The next attempt is due now.' : ` The next attempt is at ${clockText(at, next)}.`
 }
 
+/** True for mail without a cause, of which none is due: it is scheduled, or was deferred after the causes were counted. */
+const isForLater = ({ state, in_flight: flight, next_due_time: next }: DestinationState, causes: readonly WaitingCause[], at: ZonedNow) =>
+  !isClosed({ state }) && flight === 0 && next !== null && next * 1_000 > at.now && causes.every(({ on_hold: isHeld }) => isHeld)
+
 /** `causes` is null while they are counted. */
 export function destinationSentence(one: DestinationState, causes: readonly WaitingCause[] | null, at: ZonedNow): string {
   const all = one.waiting
   if (all === 0) return idle(one)
   if (one.state === 'suspended')
     return `${waits(all)} ${untilResumed(one)}${one.suspended_until === null ? '' : ` at ${clockText(at, one.suspended_until)}`}.`
+  if (causes !== null && isForLater(one, causes, at)) return `${waits(all)} for a later time, as scheduled mail does.${nextText(one, at)}`
   return `${ended(`${waits(all)}${causesText(causes ?? [], all)}`)}${untriedText(causes ?? [], one)}${nextText(one, at)}`
 }

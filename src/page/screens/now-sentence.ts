@@ -7,7 +7,7 @@ import { HOUR, SECOND } from '../../system/clock.ts'
 
 export type NowState = Pick<NowJson, 'time' | 'queues' | 'waited' | 'last_hour' | 'attention'> & {
   readonly limits: readonly Pick<NowJson['limits'][number], 'share' | 'refused_since'>[]
-  readonly largest_destinations: readonly Pick<StatusDestinationJson, 'destination' | 'state' | 'waiting' | 'refuses_all'>[]
+  readonly largest_destinations: readonly Pick<StatusDestinationJson, 'destination' | 'state' | 'waiting' | 'scheduled' | 'refuses_all'>[]
 }
 type QueueName = NowJson['queues'][number]['queue_name']
 
@@ -58,10 +58,14 @@ function whyThere({ state, refuses_all: refuses }: NowState['largest_destination
   return state === 'throttled' ? ', and is throttled' : ''
 }
 
+/** Recipients that wait, without those of scheduled mail, which are not among them in the counts of the queues. */
+const withoutScheduled = ({ waiting, scheduled }: Pick<StatusDestinationJson, 'waiting' | 'scheduled'>): number =>
+  waiting - (scheduled ?? 0)
+
 function place(waiting: number, largest: NowState['largest_destinations']): string {
-  const [first] = largest.toSorted((a, b) => b.waiting - a.waiting)
-  if (first === undefined || first.waiting === 0) return ''
-  const share = Math.min(1, first.waiting / waiting)
+  const [first] = largest.toSorted((a, b) => withoutScheduled(b) - withoutScheduled(a))
+  if (first === undefined || withoutScheduled(first) <= 0) return ''
+  const share = Math.min(1, withoutScheduled(first) / waiting)
   if (share < NAMED_SHARE) return ` No destination has more than ${Math.ceil(100 * share)} % of them.`
   const part = share === 1 ? (waiting === 1 ? 'it' : 'all of them') : `${percentText(share)} of them`
   return ` ${first.destination} has ${part}${whyThere(first)}.`

@@ -23,6 +23,14 @@ export interface TrashCount {
   readonly recipients: number
 }
 
+/** Waiting recipients of a destination. */
+export interface WaitingCount {
+  readonly destination: DestinationName
+  readonly recipients: number
+  /** Of them, those of mail that is scheduled for later; null when they are not counted. */
+  readonly scheduled: number | null
+}
+
 export interface QueueTally {
   /** Queues that hold a message, unordered. Mail in the trash is not counted. */
   readonly queues: readonly QueueCount[]
@@ -30,7 +38,7 @@ export interface QueueTally {
   /** Traffic since the queue was created, of the same moment as the counts. */
   readonly traffic: Traffic
   /** Destinations with the most waiting recipients, in descending order. */
-  readonly waiting: readonly { readonly destination: DestinationName; readonly recipients: number }[]
+  readonly waiting: readonly WaitingCount[]
   /** Waiting recipients by class of mail, unordered, without mail that has none. */
   readonly classes: readonly { readonly class: string; readonly recipients: number }[]
 }
@@ -92,6 +100,8 @@ export class Tally {
   readonly #byIndex: (Shape | undefined)[] = [undefined]
   readonly #freeIndexes: number[] = []
   readonly #waiting = new Map<DestinationName, number>()
+  /** Of the waiting recipients, those of scheduled mail; destinations without any are absent. */
+  readonly #scheduled = new Map<DestinationName, number>()
   readonly #classes = new Map<string, number>()
 
   /** `shareOf` decodes the key of a share. The tally calls it once per distinct key. */
@@ -152,13 +162,15 @@ export class Tally {
       const queue = queueNameOf(group.queue, group.destinations, closed)
       queues.set(queue, addCounts(queues.get(queue), { queue, messages, recipients, oldestArrival: arrivals.oldest * SECOND }))
     }
-    return { queues: [...queues.values()], trash, waiting: largestOf(this.#waiting, largest), classes: this.#ofClasses() }
+    const waiting = largestOf(this.#waiting, largest).map((one) => ({ ...one, scheduled: this.#scheduled.get(one.destination) ?? 0 }))
+    return { queues: [...queues.values()], trash, waiting, classes: this.#ofClasses() }
   }
 
   /** Adds the waiting recipients of a message, or with -1 takes them away. */
-  #wait({ waiting, class: name }: Share, sign: 1 | -1): void {
+  #wait({ waiting, queue, class: name }: Share, sign: 1 | -1): void {
     for (const [destination, recipients] of waiting) {
       add(this.#waiting, destination, sign * recipients)
+      if (queue === 'scheduled') add(this.#scheduled, destination, sign * recipients)
       if (name !== '') add(this.#classes, name, sign * recipients)
     }
   }
@@ -218,8 +230,8 @@ export const addCounts = (one: QueueCount | undefined, { queue, messages, recipi
 })
 
 /** Selects the largest entries without sorting all of them. */
-function largestOf(waiting: ReadonlyMap<DestinationName, number>, count: number): QueueTally['waiting'] {
-  const largest: { readonly destination: DestinationName; readonly recipients: number }[] = []
+function largestOf(waiting: ReadonlyMap<DestinationName, number>, count: number): readonly Omit<WaitingCount, 'scheduled'>[] {
+  const largest: Omit<WaitingCount, 'scheduled'>[] = []
   for (const [destination, recipients] of waiting) {
     if (largest.length >= count && recipients <= (largest.at(-1)?.recipients ?? Infinity)) continue
     const place = largest.findIndex((one) => one.recipients < recipients)

@@ -27,11 +27,14 @@ export function trashOf(queue: MemoryQueue): TrashCount {
 }
 
 export function tallyOf(queue: MemoryQueue, largest: number): QueueTally {
-  const all = [...queue.messages.values()].flatMap(({ recipients }) => recipients)
-  const waiting = all.filter(({ state }) => state === 'waiting')
+  const waiting = [...queue.messages.values()].flatMap((held) => {
+    const isScheduled = queueOf(held, queue) === 'scheduled'
+    return held.recipients.filter(({ state }) => state === 'waiting').map(({ destination }) => ({ destination, isScheduled }))
+  })
   const byDestination = [...Map.groupBy(waiting, (one) => one.destination)].map(([destination, there]) => ({
     destination,
     recipients: there.length,
+    scheduled: there.filter((one) => one.isScheduled).length,
   }))
   const byClass = Map.groupBy([...queue.messages.values()], ({ message }) => message.class ?? '')
   const waitingOf = (messages: readonly HeldMessage[]): number =>

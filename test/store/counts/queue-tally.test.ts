@@ -23,8 +23,8 @@ test('a message counts once, as it was put last, until it is removed', () => {
     queues: [{ queue: 'deferred', messages: 2, recipients: 7, oldestArrival: 5_000 }],
     classes: [],
     waiting: [
-      { destination: 'b.example', recipients: 5 },
-      { destination: 'a.example', recipients: 2 },
+      { destination: 'b.example', recipients: 5, scheduled: 0 },
+      { destination: 'a.example', recipients: 2, scheduled: 0 },
     ],
   })
   tally.remove(7)
@@ -33,10 +33,22 @@ test('a message counts once, as it was put last, until it is removed', () => {
   expect(tally.report(NONE, 10)).toEqual({
     trash: { messages: 0, recipients: 0 },
     queues: [{ queue: 'deferred', messages: 1, recipients: 4, oldestArrival: 9_000 }],
-    waiting: [{ destination: 'b.example', recipients: 4 }],
+    waiting: [{ destination: 'b.example', recipients: 4, scheduled: 0 }],
     classes: [],
   })
   expect([tally.recipientsOf(7), tally.recipientsOf(8)]).toEqual([0, 4])
+})
+
+test('of the waiting recipients of a destination, those of scheduled mail are counted apart', () => {
+  const tally = new Tally(shareOf)
+  tally.put(1, 0, 'scheduled a.example=3')
+  tally.put(2, 0, 'deferred a.example=2 b.example=1')
+  expect(tally.report(NONE, 10).waiting).toEqual([
+    { destination: 'a.example', recipients: 5, scheduled: 3 },
+    { destination: 'b.example', recipients: 1, scheduled: 0 },
+  ])
+  tally.put(1, 0, 'deferred a.example=3')
+  expect(tally.report(NONE, 1).waiting).toEqual([{ destination: 'a.example', recipients: 5, scheduled: 0 }])
 })
 
 test('waiting recipients are counted by class', () => {
@@ -81,7 +93,7 @@ test('after random changes the counts are those of what is left', () => {
       tally.remove(id)
       kept.delete(id)
     } else {
-      const one = { arrivedAt: any(100_000), key: `${['active', 'hold', 'deferred'][any(3)]} d${any(9)}.example=${1 + any(4)}` }
+      const one = { arrivedAt: any(100_000), key: `${['active', 'scheduled', 'deferred'][any(3)]} d${any(9)}.example=${1 + any(4)}` }
       tally.put(id, one.arrivedAt, one.key)
       kept.set(id, one)
     }
@@ -101,12 +113,13 @@ function countedAnew(kept: ReadonlyMap<number, { readonly arrivedAt: number; rea
   }))
   const waiting = [
     ...Map.groupBy(
-      all.flatMap((one) => [...one.waiting]),
-      ([name]) => name,
+      all.flatMap(({ queue, waiting }) => [...waiting].map(([name, recipients]) => ({ name, recipients, queue }))),
+      ({ name }) => name,
     ),
   ].map(([destination, there]) => ({
     destination,
-    recipients: sum(there.map(([, recipients]) => recipients)),
+    recipients: sum(there.map(({ recipients }) => recipients)),
+    scheduled: sum(there.filter(({ queue }) => queue === 'scheduled').map(({ recipients }) => recipients)),
   }))
   return { queues, waiting }
 }

@@ -2,7 +2,7 @@
  * Counts the queue of all nodes in one statement, and so at one moment. The count reads every live recipient, which takes some seconds
  * per million; a result is used again for a while.
  */
-import type { DestinationName, QueueName } from '../../../mail/message.ts'
+import type { QueueName } from '../../../mail/message.ts'
 import { seconds, type Clock, type Duration, type QueueTime } from '../../../system/clock.ts'
 import type { QueueTally } from '../../counts/queue-tally.ts'
 import { NO_TRAFFIC, TRAFFIC_KINDS, type Traffic } from '../../counts/traffic.ts'
@@ -27,7 +27,8 @@ export const tally = `
   select
     (select json_agg(q) from (select queue, count(*) as messages, sum(recipients) as recipients,
       min(arrived_at) / 1000 * 1000 as "oldestArrival" from queued group by queue) q) as queues,
-    (select json_agg(w) from (select destination, count(*) as recipients from live where state = 'waiting'
+    (select json_agg(w) from (select destination, count(*) as recipients,
+        count(*) filter (where message in (select id from message where scheduled and placement = 'queued')) as scheduled from live where state = 'waiting'
       group by destination order by 2 desc, 1 limit $1) w) as waiting,
     (select json_agg(c) from (select class, sum(waiting) as recipients from queued where class is not null and waiting > 0 group by class) c) as classes,
     (select json_build_object(${TRAFFIC}) from traffic) as traffic`
@@ -41,7 +42,7 @@ interface CountedQueue {
 
 interface TallyRow {
   readonly queues: readonly CountedQueue[] | null
-  readonly waiting: readonly { readonly destination: DestinationName; readonly recipients: number }[] | null
+  readonly waiting: QueueTally['waiting'] | null
   readonly classes: QueueTally['classes'] | null
   readonly traffic: Traffic | null
 }
