@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { CLIENT_ROLES } from '../http/requests/requester.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import type { Clock } from '../system/clock.ts'
+import { recordedDuration } from '../system/duration.ts'
 
 /** Restricted, because names appear in the log and in the audit log. */
 const NAME = /^[\w.@+-]{1,64}$/
@@ -66,7 +67,7 @@ export async function addToken(
     at: now,
     ...actor,
     action: 'token add',
-    arguments: rightsText({ name, role, content, destinations }),
+    arguments: rightsText({ name, role, content, destinations, duration }),
     changed: 1,
   })
 }
@@ -80,5 +81,13 @@ export async function removeToken(
   await store.records.audit.add({ at: clock.now(), ...actor, action: 'token remove', arguments: name, changed: 1 })
 }
 
-const rightsText = ({ name, role, content, destinations }: Pick<NewToken, 'name' | 'role' | 'content' | 'destinations'>): string =>
-  [name, '--role', role, ...(content ? ['--content'] : []), ...(destinations === null ? [] : ['--destination', destinations])].join(' ')
+/** Arguments of the command that adds a token. */
+const rightsText = ({ name, role, content, destinations, duration }: Omit<NewToken, 'hash' | keyof Actor>): string =>
+  [
+    name,
+    '--role',
+    role,
+    ...(content ? ['--content'] : []),
+    ...(destinations === null ? [] : ['--destination', destinations]),
+    ...(duration === null ? [] : ['--expires', recordedDuration(duration)]),
+  ].join(' ')

@@ -12,8 +12,7 @@ import {
   type FilterValue,
   type QueueFilter,
 } from '../store/message-conditions.ts'
-import { SECOND, type Duration } from '../system/clock.ts'
-import { formatDuration } from '../system/duration.ts'
+import { formatDuration, recordedDuration } from '../system/duration.ts'
 import { shellWord } from '../system/shell-word.ts'
 import { ORDINARY_QUEUES, type AskedOperation, type OperationName } from './operation-request.ts'
 
@@ -32,10 +31,6 @@ const CHANGEABLE: Readonly<Record<OperationName, readonly QueueName[]>> = {
   reschedule: ORDINARY_QUEUES,
   reclass: ORDINARY_QUEUES,
 }
-
-/** A duration in whole seconds from a second on: the time of the request is not that of the record. */
-export const recordedDuration = (duration: Duration): string =>
-  formatDuration(duration < SECOND ? Math.round(duration) : Math.round(duration / SECOND) * SECOND)
 
 /** The value of a condition in a filter, as its option takes it. */
 const PRINTED: { readonly [Kind in ConditionKind]: (value: FilterValue<Kind>, moment: Moment) => string } = {

@@ -18,8 +18,8 @@ import {
   type UndoSummary,
 } from './operation-request.ts'
 import type { SchedulerControl } from './operation-rounds.ts'
-import { recordedDuration } from './operation-words.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
+import { recordedDuration } from '../system/duration.ts'
 import { Erasing } from './erasing.ts'
 import { Resending, type MailEntry } from './resending.ts'
 import { followWallClock } from './wall-clock-step.ts'

@@ -12,7 +12,7 @@ import {
   type SuppressionReason,
 } from '../store/records/suppression-entry.ts'
 import { SECOND, type Clock, type Duration, type QueueTime } from '../system/clock.ts'
-import { formatDuration } from '../system/duration.ts'
+import { formatDuration, recordedDuration } from '../system/duration.ts'
 import { shellWord } from '../system/shell-word.ts'
 import type { EventOf, Events } from '../telemetry/events.ts'
 
@@ -83,7 +83,7 @@ export class SuppressionChanges {
     const { clock } = this.#deps
     const entry = entryOf({ ...wanted, until: duration === null ? null : clock.now() + duration }, clock.now(), actor.who)
     await this.#deps.store.records.suppressions.putAll([entry])
-    await this.#audit('suppression-add', [entry.address, `--scope=${entry.scope}`, `--reason=${entry.reason}`], 1, actor)
+    await this.#audit('suppression-add', additionWords(entry, duration), 1, actor)
     await this.#tellAdded([entry], actor.who)
   }
 
@@ -183,7 +183,16 @@ const entryOf = ({ scope, address, reason, text, until }: ImportedSuppression, n
   strikes: [],
 })
 
-/** Arguments of the command for the audit log. */
+/** Arguments of the command that adds an entry. */
+const additionWords = ({ address, scope, reason, reply: text }: NewSuppression, duration: Duration | null): readonly string[] => [
+  address,
+  `--scope=${scope}`,
+  `--reason=${reason}`,
+  ...(text === null ? [] : [`--text=${text}`]),
+  ...(duration === null ? [] : [`--for=${recordedDuration(duration)}`]),
+]
+
+/** Arguments of the command that removes entries. */
 function wordsOf(selection: SuppressionSelection, now: QueueTime): readonly string[] {
   if (selection.kind === 'keys') return selection.keys.flatMap(({ scope, address }) => [address, `--scope=${scope}`])
   const { since, ...texts } = selection.filter

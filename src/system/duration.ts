@@ -38,6 +38,10 @@ export function formatDuration(duration: Duration): string {
   return duration === 0 ? '0s' : `${Math.round(duration * 1e6) / 1000}us`
 }
 
+/** A duration in a record, in whole seconds from a second on: the time of the request is not that of the record. */
+export const recordedDuration = (duration: Duration): string =>
+  formatDuration(duration < SECOND ? Math.round(duration) : Math.round(duration / SECOND) * SECOND)
+
 const LARGEST_FIRST = [
   ['day', DAY],
   ['hour', HOUR],

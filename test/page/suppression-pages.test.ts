@@ -54,6 +54,7 @@ test('an entry is added, found by each condition and removed, each with a record
   expect(wordsIn(await textOf('suppressions'))).not.toContain('Bob@far.example')
   const audit = wordsIn(await textOf('audit'))
   for (const action of ['suppression add', 'suppression remove']) expect(audit).toContain(action)
+  expect(audit).toMatch(/Bob@far\.example --scope=us\.example --reason=complaint .*--text=.*he complained.* --for=30d/)
 })
 
 test('an entry that is refused keeps what was filled in', async () => {

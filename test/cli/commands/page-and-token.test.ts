@@ -164,7 +164,7 @@ describe('token', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as object)
     expect(audit).toMatchObject([
-      { who: 'operator', action: 'token add', arguments: 'ci --role operator --content --destination *.example' },
+      { who: 'operator', action: 'token add', arguments: 'ci --role operator --content --destination *.example --expires 90d' },
       { who: 'operator', action: 'token remove', arguments: 'ci' },
     ])
   })

@@ -45,7 +45,13 @@ test('adds, lists, shows and removes entries, with records in the audit log', as
     'suppression-remove',
     'suppression-remove',
   ])
-  expect(audit.map((line) => (JSON.parse(line) as { readonly arguments: string }).arguments)).toContain('--since=1h')
+  expect(audit.map((line) => (JSON.parse(line) as { readonly arguments: string }).arguments)).toEqual(
+    expect.arrayContaining([
+      '--since=1h',
+      "Bob@far.example --scope=us.example --reason=complaint --text='he complained'",
+      "@gone.example --scope='*' --reason=manual --for=30d",
+    ]),
+  )
 })
 
 test('an export is imported; a mistake in a line imports nothing', async () => {
