@@ -113,7 +113,7 @@ function countedAnew(kept: ReadonlyMap<number, { readonly arrivedAt: number; rea
   }))
   const waiting = [
     ...Map.groupBy(
-      all.flatMap(({ queue, waiting }) => [...waiting].map(([name, recipients]) => ({ name, recipients, queue }))),
+      all.flatMap(({ queue, waiting: there }) => [...there].map(([name, recipients]) => ({ name, recipients, queue }))),
       ({ name }) => name,
     ),
   ].map(([destination, there]) => ({
