@@ -65,7 +65,11 @@ test('the subscriptions are listed with their state, and the newest events with 
 })
 
 test('a disabled subscription is enabled in three steps, with a record', async () => {
-  expect(wordsIn(await textOf('webhooks/gone'))).toContain('Enable…')
+  const disabled = wordsIn(await textOf('webhooks/gone'))
+  expect(disabled).toContain('Enable…')
+  // It has refused this one.
+  expect(disabled).toMatch(/410 Gone .*No event is parked\. An event is parked after 6 refusals with 4xx/)
+  expect(disabled).not.toContain('refused no event')
   const plan = await textOf('webhooks/gone/replay?events=waiting')
   expect(wordsIn(plan)).toMatch(/Enable gone, and send what it selects of \d+ events?\?/)
   expect(wordsIn(plan)).toMatch(/Enable and send what it selects of \d+ events?/)

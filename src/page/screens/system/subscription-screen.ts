@@ -5,6 +5,7 @@ import type { ParkedEventJson } from '../../../resources/event-json.ts'
 import { takesAll } from '../../../resources/events-behind.ts'
 import type { SubscriptionJson } from '../../../resources/subscription-json.ts'
 import { EVENT_TYPES } from '../../../events/event-types.ts'
+import { REFUSALS_UNTIL_PARKED } from '../../../subscriptions/answer-decision.ts'
 import { selectedTypes } from '../../../events/event-filter.ts'
 import { replayArguments, type Replayed } from '../../../subscriptions/subscription-changes.ts'
 import { asCommand } from '../../markup/command-lines.ts'
@@ -60,6 +61,8 @@ const sinceForm = (view: View, { name, to }: SubscriptionJson): Html | null =>
         <button type="submit">Replay…</button>
       </form>`
 
+const PARKED_FROM = `An event is parked after ${REFUSALS_UNTIL_PARKED} refusals with 4xx, and the next ones are sent.`
+
 const allTypes = (types: readonly string[]): boolean => selectedTypes(types).length === EVENT_TYPES.length
 
 const listed = (patterns: readonly string[], otherwise: string): string => (patterns.length === 0 ? otherwise : patterns.join(', '))
@@ -104,7 +107,7 @@ export function subscriptionScreen(view: View, { subscription, parked, latest, a
         columns: parkedColumns(view),
         rows: parked.events,
         kind: 'events',
-        empty: 'The target has refused no event.',
+        empty: `No event is parked. ${to === '' ? 'A program reads them itself.' : PARKED_FROM}`,
       })}${pager(view, place, {}, { next: parked.next, isFirst: after === '' })}`,
     )}
     ${section(
