@@ -1,4 +1,4 @@
-/** What `deferd suppression add` says about mail to the address. */
+/** The words of `deferd suppression add` about mail to the address. */
 import { afterEach, expect, test } from 'vitest'
 import { Operator } from '../support/operator.ts'
 

@@ -14,7 +14,7 @@ export interface Labelled {
 
 export interface FormField extends Html, Labelled {}
 
-/** What is wrong with a form: a sentence, or the field with this name, and what was expected there. */
+/** Mistake in a form: a sentence, or the field with this name, and what was expected there. */
 export type FormProblem = string | { readonly name: string; readonly detail: string }
 
 /** A label without its hint: `Sender domain` of `Sender domain, or * for all`. */

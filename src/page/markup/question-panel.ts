@@ -14,7 +14,7 @@ interface Question {
   readonly action: string
   /** Text of the button: a verb with its object. */
   readonly button: string
-  /** What the change concerns, with the values that are sent beside the fields. */
+  /** Subject of the change, with the values that are sent beside the fields. */
   readonly facts?: Part
   readonly fields?: readonly FormField[]
   /** Mistake in the form that was sent; null for none. */
