@@ -20,7 +20,7 @@ import type { AttentionJson, DestinationTroubleJson } from '../../resources/stat
 import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './system/subscription-marks.ts'
 import type { View } from '../markup/view.ts'
 import { nextPart, stateCell } from './destinations-screen.ts'
-import { destinationPart } from '../markup/long-words.ts'
+import { breakable, destinationPart } from '../markup/long-words.ts'
 
 /** Destinations with one reason: their only name, or their number with the names of the largest. */
 function troubleItem(view: View, one: DestinationTroubleJson): Html {
@@ -217,7 +217,8 @@ function limitedPart(view: View): Html | null {
   return pattern === null
     ? null
     : html`<p class="faint">
-        The figures are of all mail of the relay. Destinations and what needs attention are those that you may see: <code>${pattern}</code>.
+        The figures are of all mail of the relay. Destinations and what needs attention are those that you may see:
+        <code>${breakable(pattern)}</code>.
       </p>`
 }
 
