@@ -1,55 +1,25 @@
 /** The screen of the nodes, and the same facts on a terminal. */
 import { expect, test } from 'vitest'
 import { nodeScreen } from '../../src/cli/render/node-list.ts'
-import type { View } from '../../src/page/markup/view.ts'
 import { nodesScreen } from '../../src/page/screens/system/nodes-screen.ts'
-import type { NodeJson } from '../../src/resources/node-json.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { PageScreens } from '../support/page-screens.ts'
+import { node, NODE_VIEW } from '../support/listed-nodes.ts'
 import { wordsIn } from '../support/page-requests.ts'
 
 const clock = new VirtualClock()
-const VIEW: View = {
-  root: '',
-  here: 'nodes',
-  now: clock.wall.now(),
-  clock,
-  relay: 'relay.example',
-  version: '0',
-  files: 'static/0',
-  health: null,
-  classes: [],
-  requester: { name: 'ann', mayOperate: true, mayAdminister: true, mayReadContent: false },
-}
-
-const node = (name: string, more: Partial<NodeJson> = {}): NodeJson => ({
-  node: 1,
-  name,
-  state: 'active',
-  answers: false,
-  shards: 128,
-  leased: 0,
-  deliveries: null,
-  beat_age: 1,
-  lost: null,
-  settings_differ: false,
-  differing_settings: [],
-  version: '0.9.0',
-  joined: 0,
-  ...more,
-})
 
 test('the settings of a node are equal, differ, or are not known because it is lost', () => {
   const lost = node('n3', { state: 'lost', shards: 0, lost: { time: 0, taken_over_by: 'n1', shards: 128, recipients: 4 } })
   const differing = node('n2', { settings_differ: true, differing_settings: ['delay_warning_time'] })
   const nodes = [node('n1'), differing, lost]
-  const { main } = nodesScreen(VIEW, { nodes, lease: 5 })
-  const rows = [...(main?.markup ?? '').matchAll(/data-label="Settings">(.*?)<\/td>/gs)].map(([, cell = '']) =>
+  const { main } = nodesScreen(NODE_VIEW, { nodes, lease: 5 })
+  const rows = [...(main?.markup ?? '').matchAll(/data-label="Version, settings">(.*?)<\/td>/gs)].map(([, cell = '']) =>
     wordsIn(`<main>${cell}`).trim(),
   )
-  expect(rows).toEqual(['equal', 'differ: delay_warning_time', '–'])
+  expect(rows).toEqual(['0.9.0, equal', '0.9.0, differ: delay_warning_time', '0.9.0'])
   const shown = nodes.map((one) => /settings +(.*)/.exec(nodeScreen(one, clock))?.[1])
   expect(shown).toEqual([
     'as those of the other nodes',

@@ -2,10 +2,13 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { configFrom } from '../../src/config/load.ts'
+import { document } from '../../src/page/markup/frame.ts'
+import { nodesScreen } from '../../src/page/screens/system/nodes-screen.ts'
 import { FILES_FOLDER } from '../../src/page/static-files.ts'
 import { HOUR, MINUTE } from '../../src/system/clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { launchBrowser, noBrowser } from '../support/browser.ts'
+import { node, NODE_VIEW } from '../support/listed-nodes.ts'
 import { layoutFaults } from '../support/layout-faults.ts'
 import { PageScreens } from '../support/page-screens.ts'
 
@@ -39,10 +42,12 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
   })
 
   async function shown(path: string, width: number): Promise<Page> {
-    const screens = new PageScreens(world)
+    return styled(await new PageScreens(world).text(path), width)
+  }
+
+  async function styled(markup: string, width: number): Promise<Page> {
     const page = await browser.newPage({ viewport: { width, height: 900 }, javaScriptEnabled: false })
-    const style = `<style>${await screens.text(`${FILES_FOLDER}/page.css`)}</style>`
-    const markup = await screens.text(path)
+    const style = `<style>${await new PageScreens(world).text(`${FILES_FOLDER}/page.css`)}</style>`
     await page.setContent(markup.replaceAll(/<link [^>]*>/g, '').replace('</head>', `${style}</head>`))
     return page
   }
@@ -74,6 +79,29 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     })`
     expect(await page.evaluate<unknown>(names)).toEqual([['Result:flush', '0'], null])
     await page.close()
+  })
+
+  test('the settings and the action of a node are in view at all widths', async () => {
+    const differing = ['minimal_backoff_time', 'maximal_queue_lifetime', 'bounce_queue_lifetime']
+    const nodes = [
+      node('mx1.relays.example', { answers: true }),
+      node('mx2.relays.example', { state: 'draining', settings_differ: true, differing_settings: differing }),
+      node('mx3.relays.example', {
+        state: 'lost',
+        shards: 0,
+        lost: { time: 0, taken_over_by: 'mx1.relays.example', shards: 84, recipients: 1_204 },
+      }),
+    ]
+    const markup = document(NODE_VIEW, nodesScreen(NODE_VIEW, { nodes, lease: 5 }))
+    for (const width of [320, 720, 768, 880, 950, 1024, 1440]) {
+      const page = await styled(markup, width)
+      expect(await layoutFaults(page), String(width)).toEqual([])
+      for (const name of ['Drain…', 'Undrain…', 'Forget…']) {
+        const box = await page.getByRole('link', { name, exact: true }).boundingBox()
+        expect((box?.x ?? width) + (box?.width ?? 0), `${name} at ${width}`).toBeLessThanOrEqual(width)
+      }
+      await page.close()
+    }
   })
 
   test('on a phone, a button with a long name is no wider than the window', async () => {

@@ -44,9 +44,9 @@ function actionOf(view: View, { name, state }: NodeJson): Part {
   }
 }
 
-/** The settings of a lost node are not known. */
-const settingsPart = ({ state, differing_settings: names }: NodeJson): Part =>
-  state === 'lost' ? '–' : names.length === 0 ? 'equal' : `differ: ${names.join(', ')}`
+/** `0.9.0, equal`; the settings of a lost node are not known. */
+const settingsPart = ({ state, version, differing_settings: names }: NodeJson): Part =>
+  state === 'lost' ? version : names.length === 0 ? `${version}, equal` : `${version}, differ: ${names.join(', ')}`
 
 const columnsOf = (view: View): readonly Column<NodeJson>[] => [
   {
@@ -65,8 +65,7 @@ const columnsOf = (view: View): readonly Column<NodeJson>[] => [
   },
   { heading: 'Last seen', cell: ({ beat_age: seconds }) => `${span(seconds * 1_000)} ago` },
   { heading: 'Joined', cell: ({ joined: at }) => distance(view, at) },
-  { heading: 'Version', cell: ({ version }) => version },
-  { heading: 'Settings', cell: settingsPart },
+  { heading: 'Version, settings', kind: 'reply', cell: settingsPart },
   { heading: 'Action', label: '', kind: 'actions', cell: (one) => actionOf(view, one) },
 ]
 
@@ -118,7 +117,7 @@ export const nodesScreen = (view: View, { nodes, lease }: NodesJson): Screen => 
           This queue is in a folder of ${view.relay}, and has one daemon. A queue in ${SHARED_TITLES} may have several nodes.
         </div>`
       : html`${sentenceOf(view, nodes, lease ?? 0)} ${troublesOf(nodes)}
-        ${table({ caption: 'Nodes', columns: columnsOf(view), rows: nodes, kind: 'nodes', renewedBy: ({ name }) => name, empty: 'No node has joined the queue.' })}`
+        ${table({ caption: 'Nodes', columns: columnsOf(view), rows: nodes, kind: 'nodes action-below', renewedBy: ({ name }) => name, empty: 'No node has joined the queue.' })}`
   }
   ${asCommand(['node', 'list'], { method: 'GET', path: 'api/v1/nodes' })}`,
 })
