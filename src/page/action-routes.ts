@@ -32,7 +32,7 @@ import { queryText } from './markup/links.ts'
 import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
 import type { View } from './markup/view.ts'
 import { auditScreen } from './screens/system/audit-screen.ts'
-import { suspensionForm, suspensionOf } from './suspension-form.ts'
+import { suspensionAnswer, suspensionBody } from './suspension-form.ts'
 import { suspensionPanel, type SuspensionVerb } from './screens/suspension-panels.ts'
 import { bodyOf, conditionsOf, describedFilter, filterTextOf, FILTER_PARAMETERS, optionsOf } from './screens/filter-text.ts'
 import { classQuestion, nothingSelected, operationScreen, planScreen, timeQuestion, TYPED_FROM } from './screens/operation-screens.ts'
@@ -40,6 +40,7 @@ import type { CauseJson } from '../resources/cause-json.ts'
 import { SEVERAL_TEXTS, texts } from './markup/screen-parameters.ts'
 import {
   FORM_LIMIT,
+  formRoute,
   orUndefined,
   requesterOf,
   screenAnswer,
@@ -263,17 +264,15 @@ function suspensionRoutes(deps: PageDeps): readonly Route[] {
   return [
     form('suspend'),
     form('resume'),
-    route({
-      method: 'POST',
-      path: '/destinations/:name/suspend',
-      role: 'operator',
-      body: formBody(suspensionForm, FORM_LIMIT),
-      handler: async (request) => {
-        const { destination } = await known(request)
-        const asked = suspensionOf(request.body, actorOf(requesterOf(request)), deps.view.clock.wall.now())
-        await deps.view.operations().suspend(destination, asked)
-        return back(destination)
-      },
+    formRoute(deps, { path: '/destinations/:name/suspend', role: 'operator', body: suspensionBody }, async (request, view) => {
+      const { destination: name, waiting } = await known(request)
+      return suspensionAnswer(request, view, {
+        suspended: async () => ({ kind: 'destination', name, waiting }),
+        suspend: async (asked) => {
+          await deps.view.operations().suspend(name, asked)
+          return back(name)
+        },
+      })
     }),
     route({
       method: 'POST',

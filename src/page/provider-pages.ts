@@ -1,12 +1,11 @@
 /** Routes of the screens of providers, and of their suspension and its end. */
 import { assertUnlimited } from '../api/route/api-route.ts'
 import { actorOf } from '../http/requests/requester.ts'
-import { formBody } from '../http/request-body.ts'
 import { route, type Route, type RouteRequest } from '../http/route-table.ts'
 import { namedDestinations } from '../queries/destinations.ts'
 import { namedProvider, namedProviders, providerDetails, providerName } from '../queries/providers.ts'
-import { suspensionForm, suspensionOf } from './suspension-form.ts'
-import { FORM_LIMIT, requesterOf, screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
+import { suspensionAnswer, suspensionBody } from './suspension-form.ts'
+import { formRoute, requesterOf, screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
 import { providerScreen, providersScreen } from './screens/providers-screen.ts'
 import { suspensionPanel, type SuspensionVerb } from './screens/suspension-panels.ts'
 
@@ -41,17 +40,16 @@ export const providerPages = (deps: PageDeps): readonly Route[] => [
   }),
   question(deps, 'suspend'),
   question(deps, 'resume'),
-  route({
-    method: 'POST',
-    path: '/providers/:name/suspend',
-    role: 'operator',
-    body: formBody(suspensionForm, FORM_LIMIT),
-    handler: async (request) => {
-      const actor = actorOf(unlimited(request))
-      const name = providerName(deps.view, asked(request))
-      await deps.view.operations().suspendProvider(name, suspensionOf(request.body, actor, deps.view.clock.wall.now()))
-      return changed(name)
-    },
+  formRoute(deps, { path: '/providers/:name/suspend', role: 'operator', body: suspensionBody }, async (request, view) => {
+    unlimited(request)
+    const name = providerName(deps.view, asked(request))
+    return suspensionAnswer(request, view, {
+      suspended: async () => ({ kind: 'provider', name, waiting: (await providerDetails(deps.view, name)).waiting }),
+      suspend: async (suspension) => {
+        await deps.view.operations().suspendProvider(name, suspension)
+        return changed(name)
+      },
+    })
   }),
   route({
     method: 'POST',

@@ -1,5 +1,5 @@
 /** The questions before deliveries to a destination, or to all destinations of a provider, are suspended or resumed. */
-import { field } from '../markup/fields.ts'
+import { field, type FormProblem } from '../markup/fields.ts'
 import type { Screen } from '../markup/frame.ts'
 import { linkTo } from '../markup/links.ts'
 import { questionPanel } from '../markup/question-panel.ts'
@@ -23,7 +23,21 @@ const aboutResumption = ({ kind, waiting }: Suspended): string =>
   `Deliveries start again. ${plural(waiting, 'recipient')} wait${waiting === 1 ? 's' : ''} for it; those that are due are tried first.` +
   (kind === 'destination' ? '' : ' Destinations that are suspended themselves stay so.')
 
-export function suspensionPanel(view: View, verb: SuspensionVerb, suspended: Suspended): Screen {
+/** The fields of the form, as they were sent. */
+export interface SuspensionText {
+  readonly reason: string
+  readonly for: string
+}
+
+interface SuspensionGiven extends SuspensionText {
+  /** Mistake in the form; null for none. */
+  readonly problem: FormProblem | null
+}
+
+const NONE_GIVEN: SuspensionGiven = { reason: '', for: '', problem: null }
+
+/** The question before a suspension or its end. */
+export function suspensionPanel(view: View, verb: SuspensionVerb, suspended: Suspended, given = NONE_GIVEN): Screen {
   const { kind, name } = suspended
   const [button, about] = verb === 'suspend' ? ['Suspend', aboutSuspension(suspended)] : ['Resume', aboutResumption(suspended)]
   const place = `${kind}s/${encodeURIComponent(name)}`
@@ -36,10 +50,11 @@ export function suspensionPanel(view: View, verb: SuspensionVerb, suspended: Sus
     fields:
       verb === 'suspend'
         ? [
-            field({ name: 'reason', label: 'Reason (optional)', value: '', longest: 200 }),
-            field({ name: 'for', label: 'Ends by itself after (optional)', value: '', example: '2h' }),
+            field({ name: 'reason', label: 'Reason (optional)', value: given.reason, longest: 200 }),
+            field({ name: 'for', label: 'Ends by itself after (optional)', value: given.for, example: '2h' }),
           ]
         : [],
+    problem: given.problem,
     back: linkTo(view, place),
     words: [kind, verb, name],
     call: { method: 'POST', path: `api/v1/${place}/${verb}`, body: {} },
