@@ -257,6 +257,24 @@ describe('a drawing', () => {
     expect(markup).toMatch(/text-anchor="end">0</)
   })
 
+  test('of steps has no row for the end of the last step, after which there are no values', () => {
+    const { markup } = svgPlot({
+      title: 'Mail',
+      about: '',
+      kind: 'line',
+      stepped: true,
+      x: { ...axis, includes: [0, 3] },
+      y: { ...axis, includes: [0] },
+      series: [
+        { name: 'a', points: [[0, 5] as const, [1, 6] as const, [2, 6] as const] },
+        { name: 'b', points: [[0, 7] as const, [1, 7] as const] },
+      ],
+    })
+    const table = /<table>[^]*<\/table>/.exec(markup)?.[0] ?? ''
+    const rows = [...table.matchAll(/<th scope="row">(.*?)<\/th>|<td>(.*?)<\/td>/g)].map(([, head, cell]) => head ?? cell)
+    expect(rows).toEqual(['0', '5', '7', '1', '6', '–'])
+  })
+
   test('of bars has a row for each name, and begins at zero', () => {
     const { markup } = svgPlot({
       title: '',

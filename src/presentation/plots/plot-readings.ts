@@ -29,9 +29,15 @@ function positionsOf(series: readonly Series[], { x }: Scales): readonly number[
   return [...new Set(Array.from({ length: SAMPLES }, (_, i) => nearestTo((i + 0.5) / SAMPLES)))]
 }
 
+/** Where the last step ends, when a point repeats its value there; a step without such a point goes on. */
+function endOfSteps(points: Series['points']): number {
+  const [former, last] = [points.at(-2), points.at(-1)]
+  return former !== undefined && last !== undefined && former[1] === last[1] ? last[0] : Infinity
+}
+
 /** The value of a series at a position: of the step there, or of the nearest point. Undefined outside the series. */
 function valueAt({ points }: Series, at: number, { x }: Scales, isStepped: boolean): number | undefined {
-  if (isStepped) return points.findLast(([value]) => value <= at)?.[1]
+  if (isStepped) return at >= endOfSteps(points) ? undefined : points.findLast(([value]) => value <= at)?.[1]
   const distance = (value: number): number => Math.abs(x.at(value) - x.at(at))
   const [first] = points
   if (first === undefined) return undefined
@@ -53,6 +59,6 @@ export function readingsOf({ series, stepped = false }: Plot, scales: Scales): r
       const y = valueAt(one, at, scales, stepped)
       return y === undefined ? [] : [{ of, name: one.name, y: scales.y.text(y) }]
     })
-    return [{ from, to, x: scales.x.text(at), values }]
+    return values.length === 0 ? [] : [{ from, to, x: scales.x.text(at), values }]
   })
 }
