@@ -29,7 +29,7 @@ function positionsOf(series: readonly Series[], { x }: Scales): readonly number[
   return [...new Set(Array.from({ length: SAMPLES }, (_, i) => nearestTo((i + 0.5) / SAMPLES)))]
 }
 
-/** Where the last step ends, when a point repeats its value there; a step without such a point goes on. */
+/** End of the last step, at which a point repeats its value; Infinity for a step that goes on. */
 function endOfSteps(points: Series['points']): number {
   const [former, last] = [points.at(-2), points.at(-1)]
   return former !== undefined && last !== undefined && former[1] === last[1] ? last[0] : Infinity
