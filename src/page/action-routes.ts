@@ -155,8 +155,8 @@ function actionOf({ query, asked: given }: PlanRequest, view: View, moment: Mome
 
 /** Sentences about a plan that was not carried out, by reason. */
 const PROBLEMS: Readonly<Record<string, string>> = {
-  outdated: 'Many more messages match now than were shown. Nothing was changed; these are the messages that match now.',
-  typed: 'The number was not the number of messages. Nothing was changed.',
+  outdated: 'The last try changed nothing, because many more messages matched than had been shown. These match now.',
+  typed: 'The last try changed nothing, because the number was not the number of messages.',
 }
 
 async function planAnswer(deps: ScreenDeps, request: PlanRequest, view: View): Promise<Answer> {
@@ -179,7 +179,7 @@ async function planAnswer(deps: ScreenDeps, request: PlanRequest, view: View): P
     again: again.toString(),
     key,
     back,
-    problem: PROBLEMS[request.asked.problem] ?? null,
+    problem: plan.matched === 0 ? null : (PROBLEMS[request.asked.problem] ?? null),
   }
   return screenAnswer(view, planScreen(view, facts))
 }

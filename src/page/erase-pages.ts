@@ -18,7 +18,7 @@ export const erasePages = (deps: PageDeps): readonly Route[] =>
     plan: async (order, fields, client) => {
       assertUnlimited(client)
       const plan = await planErasure(deps.view, order)
-      return { selected: { ...fields, before: formatInstant(instantOf(plan.before)) }, parts: () => erasureParts(plan) }
+      return { selected: { ...fields, before: formatInstant(instantOf(plan.before)) }, parts: (view) => erasureParts(view, plan, fields) }
     },
     begin: (order, client) => {
       assertUnlimited(client)

@@ -44,7 +44,7 @@ function conditionText(item: AttentionItem): string {
     case 'corrupt-messages':
       return `${plural(item.messages, 'message')} unreadable, in the queue corrupt`
     case 'expiring-recipients':
-      return `${item.isAtLeast ? 'at least ' : ''}${plural(item.count, 'recipient')} expire within ${span(item.within)}`
+      return `${item.isAtLeast ? 'at least ' : ''}${plural(item.count, 'recipient')} ${item.count === 1 ? 'expires' : 'expire'} within ${span(item.within)}`
     case 'notices-due':
       return `${item.isAtLeast ? 'at least ' : ''}${plural(item.messages, 'notice')} not sent yet`
     case 'warnings':

@@ -495,11 +495,18 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
       await page.getByText('Mail queue is empty').waitFor()
       await empty.send([{ from: 'new@example.org', to: 'ann@far.example' }])
       await page.getByRole('heading', { name: 'Where it waits' }).waitFor()
+      // A row whose mail has left stays, and says nothing of a next attempt.
+      const next = page.locator('table.where tbody tr').first().locator('[data-label^=Next]')
+      await expect.poll(() => next.textContent(), { timeout: 30_000 }).not.toBe('–')
+      const other = await context.newPage()
+      await other.goto(`${empty.url}operations/new?operation=delete&scope=all`)
+      await other.getByRole('button', { name: 'Delete 1 message' }).click()
+      await expect.poll(() => next.textContent(), { timeout: 60_000, interval: 500 }).toBe('–')
     } finally {
       await context.close()
       await empty.close()
     }
-  })
+  }, 120_000)
 
   test('the values of a chart are read by arrow keys, and in a table without scripts', async () => {
     const page = await loggedIn()

@@ -46,7 +46,7 @@ test('a message, a destination and Now lead to their lines', async () => {
   const ofNow = await reached('', /event=note/)
   expect(ofNow).toMatch(/1 warning since [\d:]+ match/)
   expect(ofNow).toContain('not signed with DKIM')
-  expect(await screens.text('')).toContain(`1 note (warnings and errors) in the log in the last hour, the last: ${id}`)
+  expect(await screens.text('')).toContain(`1 note (warnings and errors) that this process has logged in the last hour, the last: ${id}`)
 })
 
 test('an impossible condition is refused with a sentence', async () => {

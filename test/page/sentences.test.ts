@@ -517,7 +517,9 @@ test('a trend: how the backlog changed, and what happened to mail', () => {
   const hours = { ...seriesWith({ deferred: [null, 120, 3_000] }), to: 10_800, step: 3_600, known_since: 4_000, as_of: 7_840 }
   expect(trendSentence({ flow, backlog: hours })).toBe(`In the last 10m 40s, the backlog grew from 120 to 3,000 recipients. ${flowText}`)
   // One count is no trend.
-  expect(sentence({ deferred: [null, 6_825], hold: [null, 1] })).toBe(`6,825 recipients wait; 1 more is on hold. ${flowText}`)
+  expect(sentence({ deferred: [null, 6_825], hold: [null, 1] })).toBe(
+    `At the only count so far, 6,825 recipients waited; 1 more was on hold. ${flowText}`,
+  )
   expect(sentence({ deferred: [3_000, null, 120] }, 3)).toBe(`The backlog fell from 3,000 to 120 recipients. ${flowText}`)
   expect(sentence({ deferred: [1, 1] })).toBe(`The backlog is about as it was: 1 recipient. ${flowText}`)
   expect(sentence({ deferred: [100, 109] })).toBe(`The backlog is about as it was: 109 recipients. ${flowText}`)

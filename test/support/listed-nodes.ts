@@ -1,21 +1,8 @@
 /** Nodes of a shared queue as the API lists them, and a view of the page for an administrator. */
-import type { View } from '../../src/page/markup/view.ts'
+import { sampleView } from './sample-view.ts'
 import type { NodeJson } from '../../src/resources/node-json.ts'
-import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 
-const clock = new VirtualClock()
-export const NODE_VIEW: View = {
-  root: '',
-  here: 'nodes',
-  now: clock.wall.now(),
-  clock,
-  relay: 'relay.example',
-  version: '0',
-  files: 'static/0',
-  health: null,
-  classes: [],
-  requester: { name: 'ann', mayOperate: true, mayAdminister: true, mayReadContent: false },
-}
+export const NODE_VIEW = sampleView('nodes')
 
 export const node = (name: string, more: Partial<NodeJson> = {}): NodeJson => ({
   node: 1,

@@ -58,10 +58,16 @@ const isInUse = (/** @type {Element} */ element) =>
   element.querySelector('details[open], [aria-expanded=true]') !== null ||
   (getSelection()?.isCollapsed === false && getSelection()?.containsNode(element, true) === true)
 
+/** A row that the newer print has no more keeps its place and its live numbers, and says nothing else. */
+function clear(/** @type {Element} */ row) {
+  for (const cell of row.querySelectorAll('td')) if (cell.querySelector('[data-live]') === null) cell.textContent = '–'
+}
+
 /** The elements of which a newer print of the screen has others, by their names. Rows keep their places. */
 const renewedPairs = (/** @type {Document} */ loaded) =>
   [...document.querySelectorAll('[data-renewed]')].flatMap((old) => {
     const fresh = loaded.querySelector(`[data-renewed="${CSS.escape(old.getAttribute('data-renewed') ?? '')}"]`)
+    if (fresh === null && old.matches('tr')) clear(old)
     return fresh === null || fresh.outerHTML === old.outerHTML || isInUse(old) ? [] : [{ old, fresh }]
   })
 

@@ -81,7 +81,7 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
       return [html`${messages(figure)} unreadable, in the queue corrupt`, linkTo(view, 'messages', { queue: 'corrupt' })]
     case 'expiring-recipients':
       return [
-        html`${atLeast(one, html`${plural(figure, 'recipient')}`)} expire within an hour`,
+        html`${atLeast(one, html`${plural(figure, 'recipient')}`)} ${figure === 1 ? 'expires' : 'expire'} within an hour`,
         linkTo(view, 'messages', { expires_within: '1h' }),
       ]
     case 'notices-due':
@@ -260,7 +260,9 @@ function oldestPart(view: View, { oldest, attention }: NowJson): Part {
       expiring === 0
         ? null
         : html` ·
-            <a href="${linkTo(view, 'messages', { expires_within: '1h' })}">${plural(expiring, 'recipient')} expire within an hour</a>`
+            <a href="${linkTo(view, 'messages', { expires_within: '1h' })}"
+              >${plural(expiring, 'recipient')} ${expiring === 1 ? 'expires' : 'expire'} within an hour</a
+            >`
     }`
 }
 

@@ -35,7 +35,14 @@ const accessTokens = ({ oauth }: NowJson): Html | null =>
     ? null
     : section(
         'Access tokens of next hops',
-        table({ caption: 'Access tokens', columns: tokenColumns, rows: oauth, empty: '', kind: 'tokens' }),
+        table({
+          caption: 'Access tokens',
+          columns: tokenColumns,
+          rows: oauth,
+          empty: '',
+          kind: 'tokens',
+          renewedBy: ({ oauth: name, user }) => `${name} ${user ?? ''}`,
+        }),
       )
 
 /** Work at times of the calendar. */
@@ -50,6 +57,7 @@ const plannedRuns = (view: View, { schedules }: NowJson): Html | null =>
           rows: schedules,
           empty: 'No schedule is configured.',
           kind: 'schedules',
+          renewedBy: ({ schedule }) => schedule,
         }),
       )
 
@@ -77,7 +85,17 @@ const limitColumns = (view: View): readonly Column<Limit>[] => [
 const limitsSection = (view: View, { limits }: NowJson): Html | null =>
   limits.length === 0
     ? null
-    : section('Limits of the queue', table({ caption: 'Limits', columns: limitColumns(view), rows: limits, empty: '', kind: 'limits' }))
+    : section(
+        'Limits of the queue',
+        table({
+          caption: 'Limits',
+          columns: limitColumns(view),
+          rows: limits,
+          empty: '',
+          kind: 'limits',
+          renewedBy: ({ share, measure }) => `${measure} ${share ?? ''}`,
+        }),
+      )
 
 export const nowTables = (view: View, now: NowJson): Html =>
   html`${limitsSection(view, now)} ${plannedRuns(view, now)} ${accessTokens(now)}`

@@ -33,8 +33,9 @@ export function trendSentence({ flow, backlog }: { readonly flow: SeriesJson; re
   const [first, last] = [known[0], known.at(-1)]
   if (first === undefined || last === undefined) return flowText
   const held = backlog.series[0]?.values['hold']?.at(-1) ?? 0
-  const heldText = held === 0 ? '' : `; ${grouped(held)} more ${held === 1 ? 'is' : 'are'} on hold`
-  if (known.length === 1) return `${plural(last, 'recipient')} ${last === 1 ? 'waits' : 'wait'}${heldText}. ${flowText}`
+  const onHold = (one: string, many: string): string => (held === 0 ? '' : `; ${grouped(held)} more ${held === 1 ? one : many} on hold`)
+  if (known.length === 1) return `At the only count so far, ${plural(last, 'recipient')} waited${onHold('was', 'were')}. ${flowText}`
+  const heldText = onHold('is', 'are')
   const isChanged = Math.abs(last - first) >= Math.max(LEAST_CHANGE, first / 10)
   const what = values[0] === null ? `In the last ${span(sinceFirstCount(backlog, values) * SECOND)}, the backlog` : 'The backlog'
   const change = isChanged
