@@ -14,6 +14,7 @@ import {
   SUBSCRIPTION_REFUSED,
   testWebhook,
 } from '../queries/programs/webhook-changes.ts'
+import { numberIn } from '../queries/cursor.ts'
 import { subscription, subscriptionList } from '../queries/subscriptions.ts'
 import type { SubscriptionJson } from '../resources/subscription-json.ts'
 import { newSigningSecret } from '../subscriptions/new-secret.ts'
@@ -52,7 +53,7 @@ const nameOf = ({ parameters }: Pick<RouteRequest<unknown>, 'parameters'>): stri
 async function added(deps: PageDeps, { body, requester }: SentForm<WebhookText>, view: View): Promise<Answer> {
   const secret = newSigningSecret(deps.view.random)
   const lists = { types: patternsIn(body.types), destinations: patternsIn(body.destinations), senders: patternsIn(body.senders) }
-  const checked = checkValue(newWebhook, { ...body, ...lists, batch: Number(body.batch), secret })
+  const checked = checkValue(newWebhook, { ...body, ...lists, batch: numberIn(body.batch) ?? body.batch, secret })
   if (!checked.ok) return screenAnswer(view, newWebhookScreen(view, body, problemOf(checked.invalid)), 422)
   try {
     await addWebhook(deps.view, checked.value, requester)

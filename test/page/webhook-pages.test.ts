@@ -81,7 +81,9 @@ test('a webhook that is refused keeps what was filled in', async () => {
       { types: 'message.accepted, message.read' },
       'Types: expected a type of event such as recipient.bounced, or a pattern such as recipient.*, got &quot;message.read&quot;',
     ],
-    [{ batch: 'many' }, 'Events in one request: expected'],
+    [{ batch: 'many' }, 'Events in one request: expected a number, got &quot;many&quot;'],
+    [{ batch: '' }, 'Events in one request: expected a number, got &quot;&quot;'],
+    [{ batch: '0' }, 'Events in one request: expected at least 1, got 0'],
     [{ format: 'xml' }, 'Format: expected'],
   ]
   for (const [fields, problem] of refused) {
