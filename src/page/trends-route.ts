@@ -18,7 +18,8 @@ async function seriesFor({ view }: ScreenDeps, query: TrendQuery, time: TimeRang
     read({}),
     read({ metric: 'backlog' }),
     read({ metric: 'delay' }),
-    read({ metric: 'causes', limit: NAMES_DRAWN }),
+    // Causes are counted of all mail only.
+    visible === null ? read({ metric: 'causes', limit: NAMES_DRAWN }) : null,
     query.split_by === '' ? null : read({ split_by: query.split_by, limit: NAMES_LISTED }),
     queueSeries(view, seriesQuery.parse({ split_by: 'destination', since: '2d', step: '1d', limit: NAMES_LISTED }), visible),
   ])
@@ -30,7 +31,8 @@ const TRENDS = { range: TREND_RANGES, from: TEXT, to: TEXT, split_by: NAMED_DIME
 export const trendsRoute = (deps: ScreenDeps): Route =>
   screenRoute(deps, { path: '/trends', slots: 'searches', parameters: TRENDS }, async (request, view) => {
     const { asked } = request
-    const dimensions = request.visible === null ? NAMED_DIMENSIONS : (['destination'] as const)
+    const isShared = deps.view.nodes() !== null
+    const dimensions = NAMED_DIMENSIONS.filter((one) => (request.visible === null ? isShared || one !== 'node' : one === 'destination'))
     const query: TrendQuery = {
       ...asked,
       range: asked.range || TREND_RANGES[0],

@@ -513,9 +513,14 @@ test('a trend: how the backlog changed, and what happened to mail', () => {
   expect(sentence({ deferred: [null, 120, 3_000], hold: [null, 0, 400] }, 3)).toBe(
     `In the last 1m, the backlog grew from 120 to 3,000 recipients; 400 more are on hold. ${flowText}`,
   )
-  // The count of an interval is the last one made in it, whenever the first one was.
+  // That of a longer interval is the largest of its counts, whenever the first one was made.
   const hours = { ...seriesWith({ deferred: [null, 120, 3_000] }), to: 10_800, step: 3_600, known_since: 4_000, as_of: 7_840 }
-  expect(trendSentence({ flow, backlog: hours })).toBe(`In the last 10m 40s, the backlog grew from 120 to 3,000 recipients. ${flowText}`)
+  expect(trendSentence({ flow, backlog: hours })).toBe(
+    `In the last 10m 40s, the backlog grew from at most 120 to 3,000 recipients. ${flowText}`,
+  )
+  expect(trendSentence({ flow, backlog: { ...hours, series: seriesWith({ deferred: [null, 3_000, 120] }).series } })).toBe(
+    `In the last 1h 10m, the backlog fell from a peak of 3,000 to 120 recipients. ${flowText}`,
+  )
   // One count is no trend.
   expect(sentence({ deferred: [null, 6_825], hold: [null, 1] })).toBe(
     `At the only count so far, 6,825 recipients waited; 1 more was on hold. ${flowText}`,

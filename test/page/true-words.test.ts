@@ -48,12 +48,22 @@ test('a client that sees some destinations is told that the figures of Now are o
   await world.queue.advance(MINUTE)
   const limited = await words('', { ...ADMIN, destinations: '*.b.example' })
   expect(limited).toContain('1 recipient waits')
+  expect(limited).not.toMatch(/No destination has more than|has (?:it|all of them)/)
   expect(limited).toContain('The figures are of all mail of the relay.')
   expect(limited).toContain('those that you may see: *.b.example')
   expect(limited).toContain('No destination that you may see has waiting mail.')
   const all = await words('')
   expect(all).toContain('a.example')
   expect(all).not.toContain('you may see')
+})
+
+test('Trends of a client with limited destinations has all charts but that of causes, and one daemon has no choice of nodes', async () => {
+  const limited = await words('trends?range=1h', { ...ADMIN, destinations: '*.b.example' })
+  expect(limited).toContain('Delay of delivered mail')
+  expect(limited).not.toContain('Deferred by cause')
+  const all = await words('trends?range=1h')
+  expect(all).toContain('Deferred by cause')
+  expect(all).toMatch(/By whole queue destination provider sender domain(?! node)/)
 })
 
 test('no probe is due at a dead destination without mail: its next mail is one', async () => {

@@ -199,7 +199,9 @@ const elsewhere = (view: View, name: string): Html =>
         ...(name.includes(':')
           ? []
           : [html`<a href="${linkTo(view, 'history', { recipient: `*@${name}` })}">Mail for ${name} that has left</a>`]),
-        html`<a href="${logLink(view, { destination: name })}">Warnings of the log about it</a>`,
+        ...((view.requester.destinations ?? null) === null
+          ? [html`<a href="${logLink(view, { destination: name })}">Warnings of the log about it</a>`]
+          : []),
         html`<a href="${linkTo(view, 'planner')}">Compare retry settings</a>`,
       ],
       ' · ',

@@ -123,7 +123,9 @@ function columnsOf(view: View): readonly Column<PageEntryJson>[] {
         >`,
     },
     { heading: 'Destination', cell: (one) => destinationOf(view, one) },
-    ...(view.classes.length === 0 ? [] : [{ heading: 'Class', cell: ({ class: name }: PageEntryJson) => name ?? '–' }]),
+    ...(view.classes.length === 0
+      ? []
+      : [{ heading: 'Class', cell: ({ class: name }: PageEntryJson) => (name === undefined ? '–' : addressPart(name)) }]),
     { heading: 'Waits for', kind: 'reply', cell: reasonOf },
   ]
   return view.requester.mayOperate ? columns : columns.slice(1)

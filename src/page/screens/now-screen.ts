@@ -209,6 +209,9 @@ function whereItWaits(view: View, now: NowJson): Html {
   )
 }
 
+/** Facts of all mail alone: no destination has a known part of it, where some are hidden from the client. */
+const withoutPlaces = (now: NowJson): NowJson => ({ ...now, largest_destinations: [] })
+
 const sees = ({ requester: { destinations } }: View): string | null => destinations ?? null
 
 /** The figures are those of the relay, also for a client that sees some destinations only. */
@@ -281,8 +284,8 @@ export function nowScreen(view: View, facts: NowFacts): Screen {
     title: queued === 0 ? 'Mail queue is empty' : `${messages(queued)} queued`,
     place: '',
     live: { path: 'api/v1/now', stream: 'api/v1/now/stream' },
-    main: html`${heading} ${answer(nowSentence(now), oldestPart(view, now))} ${limitedPart(view)} ${changedConditions(view, now)}
-    ${attentionList(view, now)} ${figures} ${queued === 0 ? emptyQueue(view) : html`${whereItWaits(view, now)} ${howOld(view, now)}`}
-    ${nowTables(view, now)}`,
+    main: html`${heading} ${answer(nowSentence(sees(view) === null ? now : withoutPlaces(now)), oldestPart(view, now))} ${limitedPart(view)}
+    ${changedConditions(view, now)} ${attentionList(view, now)} ${figures}
+    ${queued === 0 ? emptyQueue(view) : html`${whereItWaits(view, now)} ${howOld(view, now)}`} ${nowTables(view, now)}`,
   }
 }

@@ -38,7 +38,7 @@ export interface TrendSeries {
   readonly flow: SeriesJson
   readonly backlog: SeriesJson
   readonly delay: SeriesJson
-  readonly causes: SeriesJson
+  readonly causes: SeriesJson | null
   /** The flow of the largest names; null without a split. */
   readonly split: SeriesJson | null
   /** The flow of destinations in the last day and the day before. */
@@ -143,7 +143,7 @@ function charts(view: View, { query, time }: TrendFacts, { flow, backlog, delay,
   ${chart('Backlog', backlogChart(view, backlog, firstMail), files('backlog'))}
   ${section('Age of the oldest message', html`<div class="panel-wide">${oldestChart(view, backlog, firstMail)}</div>`)}
   ${chart('Delay of delivered mail', delayChart(view, delay, firstMail), files('delay'))}
-  ${chart('Deferred by cause', deferredChart(view, causes, { others: 'other causes', firstMail }), files('causes'))}
+  ${causes === null ? null : chart('Deferred by cause', deferredChart(view, causes, { others: 'other causes', firstMail }), files('causes'))}
   ${section(
     'Largest changes',
     table({

@@ -18,10 +18,13 @@ export function waitingIn({ series }: SeriesJson): SeriesValues {
 /** A difference below a tenth of the former number, or below this number of recipients, is no trend. */
 const LEAST_CHANGE = 10
 
-/** Seconds from the end of the first interval that has a count, which is the last one made in it, to the end of the series. */
-function sinceFirstCount({ from, to, step, as_of: now }: SeriesJson, values: SeriesValues): number {
+/** Interval of the counts, in s. The value of a longer interval is the largest of its counts. */
+const COUNTED_EACH = 60
+
+/** Seconds to the end of the series from the first interval that has a count: from the end of that interval, where the last of its counts was made, or from its begin. */
+function sinceFirstCount({ from, to, step, as_of: now }: SeriesJson, values: SeriesValues, counted: 'end' | 'begin'): number {
   const first = values.findIndex((value) => value !== null)
-  return Math.min(to, now) - (from + (first + 1) * step)
+  return Math.min(to, now) - (from + (first + (counted === 'end' ? 1 : 0)) * step)
 }
 
 /** `The backlog grew from 120 to 3,000 recipients; 400 more are on hold. Delivered: 12,000; deferred: 5,300; bounced: 20.` */
@@ -37,11 +40,16 @@ export function trendSentence({ flow, backlog }: { readonly flow: SeriesJson; re
   if (known.length === 1) return `At the only count so far, ${plural(last, 'recipient')} waited${onHold('was', 'were')}. ${flowText}`
   const heldText = onHold('is', 'are')
   const isChanged = Math.abs(last - first) >= Math.max(LEAST_CHANGE, first / 10)
-  const what = values[0] === null ? `In the last ${span(sinceFirstCount(backlog, values) * SECOND)}, the backlog` : 'The backlog'
-  const change = isChanged
-    ? `${what} ${last > first ? 'grew' : 'fell'} from ${grouped(first)} to ${plural(last, 'recipient')}${heldText}.`
-    : `${what} is about as it was: ${plural(last, 'recipient')}${heldText}.`
-  return `${change} ${flowText}`
+  const isPeak = backlog.step > COUNTED_EACH
+  const isFall = isChanged && last < first
+  const since = span(sinceFirstCount(backlog, values, isPeak && isFall ? 'begin' : 'end') * SECOND)
+  const what = values[0] === null ? `In the last ${since}, the backlog` : 'The backlog'
+  const to = `${plural(last, 'recipient')}${heldText}`
+  if (!isChanged) return `${what} is about as it was: ${to}. ${flowText}`
+  if (!isPeak) return `${what} ${isFall ? 'fell' : 'grew'} from ${grouped(first)} to ${to}. ${flowText}`
+  return isFall
+    ? `${what} fell from a peak of ${grouped(first)} to ${to}. ${flowText}`
+    : `${what} grew from at most ${grouped(first)} to ${to}. ${flowText}`
 }
 
 const MARK_TEXTS: Readonly<Record<SeriesJson['marks'][number]['kind'], string>> = {

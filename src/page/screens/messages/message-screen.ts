@@ -284,7 +284,10 @@ export function messageScreen(view: View, shown: MessageFacts): Screen {
       ['content', view.requester.mayReadContent && queue !== 'gone' ? sectionLinks(view, id) : null, 'wide'],
       ['delay warnings sent', message.warnings === 0 ? null : count(message.warnings)],
       longFact('envelope id', message.envid, codePart),
-      ['log', html`<a href="${logLink(view, { queue_id: id })}">warnings and errors</a>`],
+      [
+        'log',
+        (view.requester.destinations ?? null) === null ? html`<a href="${logLink(view, { queue_id: id })}">warnings and errors</a>` : null,
+      ],
       ['by rule', message.rule, 'wide'],
       ['shown', message.rule === null ? null : ownSettings(view, shown.differing), 'wide'],
     ])}
