@@ -1,5 +1,5 @@
 /** `deferd token`: manages the tokens with which programs use the admin API. The secret of a token is printed once, and never stored. */
-import { Option, type Command } from 'commander'
+import { InvalidArgumentError, Option, type Command } from 'commander'
 import { isTokenName } from '../../admin/token-changes.ts'
 import type { Config } from '../../config/options.ts'
 import { CLIENT_ROLES, type ClientRole } from '../../http/requests/requester.ts'
@@ -75,6 +75,12 @@ async function list(shell: Shell, { json }: { readonly json?: true }, command: C
   })
 }
 
+/** Refuses a second pattern, which would take the place of the first one. */
+function onePattern(pattern: string, former: string | undefined): string {
+  if (former !== undefined) throw new InvalidArgumentError('A token has one pattern, such as *.example.org; add a token for each.')
+  return pattern
+}
+
 export function addToken(program: Command, shell: Shell): void {
   const parent = program.command('token').description('manage the tokens of programs that use the admin API')
   subcommand(parent, 'add <name>', 'add a token, and print it once')
@@ -84,7 +90,7 @@ export function addToken(program: Command, shell: Shell): void {
         .makeOptionMandatory(),
     )
     .option('--content', 'also header and body of messages; the role admin may always read them')
-    .option('--destination <pattern>', 'only mail of these destinations; * matches any text')
+    .option('--destination <pattern>', 'only mail of these destinations; * matches any text', onePattern)
     .option('--expires <time>', 'time after which the token is refused: 12h, 90d (default: never)', durationArgument)
     .addHelpText(
       'after',

@@ -171,6 +171,7 @@ describe('token', () => {
 
   test.each([
     [['add', 'a b', '--role', 'viewer'], /invalid name of a token/],
+    [['add', 'a', '--role', 'viewer', '--destination', 'a.example', '--destination', 'b.example'], /A token has one pattern/],
     [['add', 'ci'], /required option '--role <role>' not specified/],
     [['add', 'ci', '--role', 'root'], /Allowed choices are viewer, operator, sender, admin/],
     [['add', 'ci', '--role', 'viewer', '--expires', '0s'], /--expires must be longer than 0/],
