@@ -235,6 +235,54 @@ function sameCausePart(view: View, { recipients }: MessageStoryJson): Part {
   return only === undefined || others.length > 0 ? null : html`<a href="${destinationLink(view, only)}">why mail for ${only} waits</a>`
 }
 
+/** What the message is, and when something happens to it. */
+const timeFacts = (view: View, message: MessageStoryJson): readonly Fact[] => [
+  ['arrived', html`${clockTime(view, message.arrival_time)} (${distance(view, message.arrival_time)})`],
+  ['size', byteSize(message.message_size)],
+  longFact('From', message.from_header, addressPart),
+  longFact('Subject', message.subject, breakable),
+  longFact('Message-ID', message.message_id, codePart),
+  [
+    'not before',
+    message.not_before === undefined ? null : html`${clockTime(view, message.not_before)} (${distance(view, message.not_before)})`,
+  ],
+  ['given up at', message.expires === undefined ? null : html`${clockTime(view, message.expires)} (${distance(view, message.expires)})`],
+  [
+    'deliver by',
+    message.deliver_by === undefined
+      ? null
+      : html`${clockTime(view, message.deliver_by)} (${distance(view, message.deliver_by)}), mode ${message.by_mode}`,
+  ],
+  [
+    'next attempt',
+    message.next_attempt_time === null
+      ? null
+      : html`${due(view, message.next_attempt_time)}
+        (${instantOf(message.next_attempt_time) <= view.now ? 'since ' : null}${clockTime(view, message.next_attempt_time)})`,
+  ],
+]
+
+/** Where the message comes from, and where more of it is. */
+function otherFacts(view: View, { message, differing }: MessageFacts): readonly Fact[] {
+  const { queue_id: id } = message
+  return [
+    ['attempts at most', message.maximum_attempts === null ? null : count(message.maximum_attempts)],
+    ['client', message.client === null ? null : html`<code class="whole">${message.client}</code>`],
+    ['user', message.sasl_username],
+    ['class', message.class ?? null],
+    ['share', message.share ?? null],
+    ['content', view.requester.mayReadContent && shownQueue(message) !== 'gone' ? sectionLinks(view, id) : null, 'wide'],
+    ['delay warnings sent', message.warnings === 0 ? null : count(message.warnings)],
+    longFact('envelope id', message.envid, codePart),
+    [
+      'log',
+      (view.requester.destinations ?? null) === null ? html`<a href="${logLink(view, { queue_id: id })}">warnings and errors</a>` : null,
+    ],
+    ['by rule', message.rule, 'wide'],
+    ['shown', message.rule === null ? null : ownSettings(view, differing), 'wide'],
+  ]
+}
+
 export function messageScreen(view: View, shown: MessageFacts): Screen {
   const { message } = shown
   const attempts = pageOf(foldedAttempts(message.history), shown.pages.attempts)
@@ -249,49 +297,7 @@ export function messageScreen(view: View, shown: MessageFacts): Screen {
       buttonsOf(view, message),
     )}
     ${answer(messageSentence(message, view), sameCausePart(view, message))}
-    ${facts([
-      ['arrived', html`${clockTime(view, message.arrival_time)} (${distance(view, message.arrival_time)})`],
-      ['size', byteSize(message.message_size)],
-      longFact('From', message.from_header, addressPart),
-      longFact('Subject', message.subject, breakable),
-      longFact('Message-ID', message.message_id, codePart),
-      [
-        'not before',
-        message.not_before === undefined ? null : html`${clockTime(view, message.not_before)} (${distance(view, message.not_before)})`,
-      ],
-      [
-        'given up at',
-        message.expires === undefined ? null : html`${clockTime(view, message.expires)} (${distance(view, message.expires)})`,
-      ],
-      [
-        'deliver by',
-        message.deliver_by === undefined
-          ? null
-          : html`${clockTime(view, message.deliver_by)} (${distance(view, message.deliver_by)}), mode ${message.by_mode}`,
-      ],
-      ['attempts at most', message.maximum_attempts === null ? null : count(message.maximum_attempts)],
-      ['client', message.client === null ? null : html`<code class="whole">${message.client}</code>`],
-      ['user', message.sasl_username],
-      ['class', message.class ?? null],
-      ['share', message.share ?? null],
-      [
-        'next attempt',
-        message.next_attempt_time === null
-          ? null
-          : html`${due(view, message.next_attempt_time)}
-            (${instantOf(message.next_attempt_time) <= view.now ? 'since ' : null}${clockTime(view, message.next_attempt_time)})`,
-      ],
-      ['content', view.requester.mayReadContent && queue !== 'gone' ? sectionLinks(view, id) : null, 'wide'],
-      ['delay warnings sent', message.warnings === 0 ? null : count(message.warnings)],
-      longFact('envelope id', message.envid, codePart),
-      [
-        'log',
-        (view.requester.destinations ?? null) === null ? html`<a href="${logLink(view, { queue_id: id })}">warnings and errors</a>` : null,
-      ],
-      ['by rule', message.rule, 'wide'],
-      ['shown', message.rule === null ? null : ownSettings(view, shown.differing), 'wide'],
-    ])}
-    ${recipientsSection(view, shown)}
+    ${facts([...timeFacts(view, message), ...otherFacts(view, shown)])} ${recipientsSection(view, shown)}
     ${attemptsSection(view, message, { page: attempts, links: pageLinks(view, shown, 'attempts', attempts) })}
     ${message.operations.length === 0 ? null : section('Operations', table({ caption: 'Operations on this message', columns: operationColumns(view), rows: message.operations, empty: '' }))}
     ${asCommand(['queue', 'show', id], { method: 'GET', path: `api/v1/messages/${encodeURIComponent(id)}` })}`,
