@@ -371,11 +371,11 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
   [{ waits_for: 'delivery', recipients: [one({ state: 'leased' })] }, 'It is in delivery now.'],
   [
     { waits_for: 'probe', history: [tried('06:35')] },
-    'far.example defers it since 07:35: 421 4.7.28 unusual rate. far.example does not answer. The next attempt is at 17:23.',
+    'far.example defers it since 07:35: 421 4.7.28 unusual rate. far.example does not answer. Each probe tries one of the recipients that wait for it; the next one is at 17:23.',
   ],
   [
     { waits_for: 'probe', recipients: [one({ attempts: 0, last_reply: null })] },
-    'far.example does not answer. The next attempt is at 17:23.',
+    'far.example does not answer. Each probe tries one of the recipients that wait for it; the next one is at 17:23.',
   ],
   [
     { waits_for: 'resume' },

@@ -88,6 +88,7 @@ export function destinationTable(view: View, destinations: readonly DestinationJ
     columns: [...columnsOf(view, most), ...(destinations.some((one) => one.last_reply !== null) ? [LAST_REPLY] : [])],
     rows: destinations,
     kind: 'where',
+    renewedBy: ({ destination }) => destination,
     empty,
   })
 }

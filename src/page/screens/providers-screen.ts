@@ -135,22 +135,26 @@ export function providerScreen(view: View, shown: ShownProvider): Screen {
     live: { path },
     main: html`${heading(html`<span class="name">${one.provider}</span> ${marked(one.state)}`, 'Provider of mailboxes', actionOf(view, one, one.state === 'suspended' ? 'primary' : ''))}
       ${sentenceOf(view, shown)}
-      ${facts([
-        ...one.rules.map((rule) => [`rule ${rule.rule}`, rulePart(view, rule), 'wide'] as const),
+      ${facts(
         [
-          'waiting',
-          html`<span data-live="waiting" data-form="count">${count(one.waiting)}</span> ${one.waiting === 1 ? 'recipient' : 'recipients'}`,
+          ...one.rules.map((rule) => [`rule ${rule.rule}`, rulePart(view, rule), 'wide'] as const),
+          [
+            'waiting',
+            html`<span data-live="waiting" data-form="count">${count(one.waiting)}</span>
+              ${one.waiting === 1 ? 'recipient' : 'recipients'}`,
+          ],
+          [
+            'in flight',
+            html`<span data-live="in_flight" data-form="count">${count(one.in_flight)}</span
+              >${one.limit === null ? null : ` of ${count(one.limit)} at once`}`,
+          ],
+          ['message rate', one.message_rate === null ? null : `at most ${count(one.message_rate)} a minute`],
+          ['node', one.node],
+          ['known destinations', one.names === null || one.names.length === 0 ? null : namesPart(view, one.names), 'wide'],
+          ['mail exchangers', one.mx.join(', '), 'wide'],
         ],
-        [
-          'in flight',
-          html`<span data-live="in_flight" data-form="count">${count(one.in_flight)}</span
-            >${one.limit === null ? null : ` of ${count(one.limit)} at once`}`,
-        ],
-        ['message rate', one.message_rate === null ? null : `at most ${count(one.message_rate)} a minute`],
-        ['node', one.node],
-        ['known destinations', one.names === null || one.names.length === 0 ? null : namesPart(view, one.names), 'wide'],
-        ['mail exchangers', one.mx.join(', '), 'wide'],
-      ])}
+        'facts',
+      )}
       ${section('Where it waits', destinationTable(view, destinations, 'No mail waits for a known destination of this provider.'), { id: WHERE })}
       <p class="faint"><a href="${linkTo(view, 'causes')}">Causes over all destinations</a></p>
       ${asCommand(['provider', 'show', one.provider], { method: 'GET', path })}`,

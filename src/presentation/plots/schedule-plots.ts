@@ -36,7 +36,7 @@ export const schedulePlots = (plans: readonly Scheduled[]): readonly Plot[] => [
   {
     title: 'Extra wait after an outage',
     about:
-      'Mean extra wait after recovery. The longest wait decides it, not the first one. A line ends where mail is returned before the end of the outage.',
+      'Mean extra wait after recovery, of mail that arrived when the outage began. The longest wait decides it, not the first one. A line ends where mail is returned before the end of the outage.',
     kind: 'line',
     x: { title: 'length of the outage', scale: 'logarithmic', values: 'durations' },
     y: { title: 'mean extra wait', scale: 'logarithmic', values: 'durations' },

@@ -85,10 +85,12 @@ function marksOf(message: MessageStoryJson, attempts: readonly Attempt[], future
     text: `${operation} by ${who}`,
     isPlanned: false,
   }))
-  const planned = (future?.attempts ?? []).map((time) => ({
+  // Of the mail that waits for a dead destination, each probe tries one recipient: the others have no attempt then.
+  const isProbe = message.recipients.some(({ address, waits_for: waits }) => address === future?.recipient && waits === 'probe')
+  const planned = (future?.attempts.slice(0, isProbe ? 1 : undefined) ?? []).map((time) => ({
     at: instantOf(time),
     mark: 'waiting',
-    text: 'planned attempt',
+    text: isProbe ? 'probe of the destination, with one of its recipients' : 'planned attempt',
     isPlanned: true,
   }))
   const warnings = (future?.warnings ?? []).map((time) => ({
@@ -102,13 +104,16 @@ function marksOf(message: MessageStoryJson, attempts: readonly Attempt[], future
   return [...past, ...operations, ...planned, ...warnings, ...end]
 }
 
-function futureSentence(view: View, future: FutureJson, made: number): Part {
+function futureSentence(view: View, future: FutureJson, { made, isProbe }: { readonly made: number; readonly isProbe: boolean }): Part {
   const [next] = future.attempts
   if (next === undefined) return html`No further attempt is planned. It expires ${due(view, future.expire_time)}.`
+  const warnings = future.warnings.length === 0 ? null : html`a delay warning to the sender ${joinedTimes(view, future.warnings)}; `
+  if (isProbe)
+    return html`While its destination is dead, each probe tries one of the recipients that wait there, the next probe ${due(view, next)};
+    ${warnings}returned to the sender ${due(view, future.expire_time)} (${clockTime(view, future.expire_time)}).`
   return html`If it stays deferred:
   ${plural(future.planned, 'more attempt')}${future.planned === future.attempts.length ? null : html` (the first ${count(future.attempts.length)} are drawn)`},
-  the next ${due(view, next)};
-  ${future.warnings.length === 0 ? null : html`a delay warning to the sender ${joinedTimes(view, future.warnings)}; `}returned to the sender
+  the next ${due(view, next)}; ${warnings}returned to the sender
   ${future.limit === null ? null : html`after attempt ${count(made + future.planned)} (${future.limit}), `}${due(view, future.expire_time)}
   (${clockTime(view, future.expire_time)}).`
 }
@@ -144,7 +149,8 @@ function recipientBlock(view: View, shown: MessageFacts, one: Recipient): Html {
       longFact('original address', one.orig_address, addressPart),
       ['reason', replyPart(reason), 'wide'],
     ])}
-    ${drawing(view, shown, one.address)} ${future === undefined ? null : html`<p>${futureSentence(view, future, one.attempts)}</p>`}
+    ${drawing(view, shown, one.address)}
+    ${future === undefined ? null : html`<p>${futureSentence(view, future, { made: one.attempts, isProbe: one.waits_for === 'probe' })}</p>`}
   </article>`
 }
 

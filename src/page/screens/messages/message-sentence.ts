@@ -88,11 +88,14 @@ function causeText(one: Recipient, { history }: MessageState, at: ZonedNow): str
 /** In ms; mail that is due for longer waits for its turn among others. */
 const SOON = 60_000
 
-function attemptText(next: number, isProbe: boolean, at: ZonedNow): string {
+function attemptText(next: number, at: ZonedNow): string {
   const late = at.now - next * 1_000
   if (late < 0) return `The next attempt is at ${clockText(at, next)}`
-  return late < SOON || isProbe ? 'The next attempt is due now' : `It is due since ${clockText(at, next)}, and waits for its turn`
+  return late < SOON ? 'The next attempt is due now' : `It is due since ${clockText(at, next)}, and waits for its turn`
 }
+
+const probeText = (next: number | null, at: ZonedNow): string =>
+  next === null ? 'none is planned' : next * 1_000 <= at.now ? 'the next one is due now' : `the next one is at ${clockText(at, next)}`
 
 /** The end of a deleted message. It has none of these while a delivery of it runs, after which it is removed. */
 function restoredText(until: number | null, at: ZonedNow): string {
@@ -133,9 +136,10 @@ function nextText(
   if (isForced) return 'An operator has made it expire: it is returned to the sender.'
   const next = one.next_attempt_time
   const end = recipients.length === 1 ? future[0]?.expire_time : undefined
-  const attempt = next === null ? 'No attempt is planned' : attemptText(next, waitsFor === 'probe', at)
-  const dead = waitsFor === 'probe' ? `${one.destination} does not answer. ` : ''
-  return `${dead}${attempt}${end === undefined ? '' : `; without a delivery it is returned to the sender at ${clockText(at, end)}`}.`
+  const givenUp = end === undefined ? '' : `; without a delivery it is returned to the sender at ${clockText(at, end)}`
+  if (waitsFor === 'probe')
+    return `${one.destination} does not answer. Each probe tries one of the recipients that wait for it; ${probeText(next, at)}${givenUp}.`
+  return `${next === null ? 'No attempt is planned' : attemptText(next, at)}${givenUp}.`
 }
 
 const isLive = ({ state }: Recipient): boolean => !['delivered', 'bounced', 'expired', 'removed'].includes(state)

@@ -143,7 +143,11 @@ export function plannerScreen(view: View, { query, plans, waiting, problem }: Pl
             plotSections(plans),
             section(
               'Figures',
-              table({ caption: 'Figures', columns: columnsOf(plans), rows: [...FIGURES, ...outageFigures(plans)], empty: '' }),
+              html`${table({ caption: 'Figures', columns: columnsOf(plans), rows: [...FIGURES, ...outageFigures(plans)], empty: '' })}
+                <p class="faint">
+                  Extra waits are those of mail that arrived when the outage began, over outages that are up to 10 % shorter or longer. What
+                  is returned is a share of all mail of the outage.
+                </p>`,
             ),
             replaySection(plans, waiting),
             section('To set it', html`<pre class="settings"><code>${settings(query)}</code></pre>`),
