@@ -1,4 +1,4 @@
-/** What the screens of the page know of their request, for tests of single screens. */
+/** View of a request for the page, for tests of single screens. */
 import type { View } from '../../src/page/markup/view.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 

@@ -241,7 +241,7 @@ function sameCausePart(view: View, { recipients }: MessageStoryJson): Part {
   return only === undefined || others.length > 0 ? null : html`<a href="${destinationLink(view, only)}">why mail for ${only} waits</a>`
 }
 
-/** What the message is, and when something happens to it. */
+/** Facts of the content and of the times of a message. */
 const timeFacts = (view: View, message: MessageStoryJson): readonly Fact[] => [
   ['arrived', html`${clockTime(view, message.arrival_time)} (${distance(view, message.arrival_time)})`],
   ['size', byteSize(message.message_size)],
@@ -268,7 +268,7 @@ const timeFacts = (view: View, message: MessageStoryJson): readonly Fact[] => [
   ],
 ]
 
-/** Where the message comes from, and where more of it is. */
+/** Facts of the submission of a message, and links to more of it. */
 function otherFacts(view: View, { message, differing }: MessageFacts): readonly Fact[] {
   const { queue_id: id } = message
   return [
