@@ -33,6 +33,8 @@ interface ShownState {
   /** In seconds, as all times here. */
   readonly probe_time: number | null
   readonly probed: boolean
+  /** Recipients; absent where it is not known. */
+  readonly waiting?: number
   readonly suspended_by: string | null
   readonly suspended_until: number | null
   readonly suspend_reason: string | null
@@ -123,6 +125,8 @@ export function stateText(shown: ShownState, now: WallTime): string {
     const undelivered = undeliveredText(shown, now)
     return undelivered === null ? state : `${state}, ${undelivered}`
   }
+  // A probe is an attempt of a recipient that waits.
+  if (shown.waiting === 0 && instantOf(probeAt) <= now) return 'dead, no mail waits'
   return `dead, ${probeText(instantOf(probeAt), now)}`
 }
 

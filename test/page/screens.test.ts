@@ -250,6 +250,10 @@ test('a range of times is read and shown in the zone of the page; links have the
   const plan = await (await ask('operations/new?operation=hold&arrived_before=2026-11-28T14:00', 'admin', { headers: { cookie } })).text()
   expect(plan).toContain('arrived before 2026-11-28 14:00:00 UTC+9')
   expect(await (await ask('messages?arrived_after=soon')).text()).toContain('Arrived from: expected RFC 3339')
+  const reversed = 'messages?arrived_after=2026-11-28T15:00&arrived_before=2026-11-28T14:00'
+  expect(await (await ask(reversed, 'admin', { headers: { cookie } })).text()).toContain(
+    'Arrived to: expected a time after “Arrived from”, got 2026-11-28 14:00:00 UTC+9.',
+  )
   for (const [path, after] of [
     ['audit', 'recorded_after'],
     ['events', 'occurred_after'],

@@ -274,6 +274,13 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
   ],
 ]
 
+test('mail that is due at a destination with a message rate', () => {
+  const due = { state: 'open', waiting: 9, in_flight: 0, next_due_time: 0, suspended_until: null, suspended_with: null } as const
+  expect(destinationSentence({ ...due, message_rate: 7.04 }, null, AT)).toBe(
+    '9 recipients wait. The next attempt is due now, at most 7 a minute.',
+  )
+})
+
 test.each(DESTINATION_STATES)('a destination %j: %s', ({ causes = null, ...more }, sentence) => {
   const state = {
     state: 'open',
@@ -282,6 +289,7 @@ test.each(DESTINATION_STATES)('a destination %j: %s', ({ causes = null, ...more 
     next_due_time: null,
     suspended_until: null,
     suspended_with: null,
+    message_rate: null,
     ...more,
   } as const
   expect(destinationSentence(state, causes, AT)).toBe(sentence)

@@ -81,8 +81,8 @@ test('a disabled subscription is enabled in three steps, with a record', async (
   const done = await post('webhooks/gone/replay', 'events=waiting')
   expect([done.status, done.headers.get('location')]).toEqual([303, expect.stringMatching(/^\.\.\/gone\?replayed=\d&events=waiting$/)])
   await expect.poll(() => takenAt('/gone')).toHaveLength(1)
-  expect(wordsIn(await textOf('webhooks/gone?replayed=1'))).toContain('what it selects of 1 event to be sent.')
-  expect(wordsIn(await textOf('webhooks/gone?replayed=1&events=parked'))).toContain(' 1 event to be sent.')
+  expect(wordsIn(await textOf('webhooks/gone?replayed=1'))).toContain('It was asked to send what it selects of 1 event.')
+  expect(wordsIn(await textOf('webhooks/gone?replayed=1&events=parked'))).toContain('It was asked to send 1 event.')
   expect(wordsIn(await textOf('audit'))).toMatch(/webhook replay done 1 webhook gone/)
 })
 

@@ -31,6 +31,12 @@ describe('the state of a destination', () => {
     expect(text({ record: record({ suspension: { by: 'root', until: -until, reason: null } }) })).toBe('suspended by root, ended 2h ago')
   })
 
+  test('a dead one without mail, of which no probe is made', () => {
+    const shown = healthJson({ live: undefined, record: record({ deadUntil: -MINUTE }) }, new WallView(() => 0))
+    expect(stateText({ ...shown, waiting: 0 }, 0)).toBe('dead, no mail waits')
+    expect(stateText({ ...shown, waiting: 1 }, 0)).toBe('dead, probe due since 1m')
+  })
+
   test('with a daemon: as the scheduler has it, whatever the record', () => {
     const old = record({ deadUntil: 5 * MINUTE })
     expect(text({ live: live({}), record: old })).toBe('open')

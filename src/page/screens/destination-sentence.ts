@@ -2,6 +2,7 @@
 import { causeTitle, type CauseJson } from '../../resources/cause-json.ts'
 import type { DestinationDetailsJson } from '../../resources/destination-json.ts'
 import { isClosed } from '../../store/destination-status.ts'
+import { rateText } from '../../presentation/destination-state.ts'
 import { ended, grouped, plural, span } from '../../presentation/text.ts'
 import { SECOND } from '../../system/clock.ts'
 import { parseDuration } from '../../system/duration.ts'
@@ -11,7 +12,7 @@ import { percentText } from './now-sentence.ts'
 
 export type DestinationState = Pick<
   DestinationDetailsJson,
-  'state' | 'waiting' | 'in_flight' | 'next_due_time' | 'suspended_until' | 'suspended_with'
+  'state' | 'waiting' | 'in_flight' | 'next_due_time' | 'message_rate' | 'suspended_until' | 'suspended_with'
 >
 export type WaitingCause = Pick<CauseJson, 'kind' | 'on_hold' | 'cause' | 'recipients'>
 
@@ -79,9 +80,9 @@ export function laterProbes(interval: number | null, { values }: DestinationDeta
 }
 
 /** When it goes on, unless the sentence about the state says so. */
-function nextText({ state, next_due_time: next }: DestinationState, at: ZonedNow): string {
+function nextText({ state, next_due_time: next, message_rate: rate }: DestinationState, at: ZonedNow): string {
   if (next === null || isClosed({ state })) return ''
-  return next * 1_000 <= at.now ? ' The next attempt is due now.' : ` The next attempt is at ${clockText(at, next)}.`
+  return next * 1_000 <= at.now ? ` The next attempt is due now${rateText(rate)}.` : ` The next attempt is at ${clockText(at, next)}.`
 }
 
 /** True for mail without a cause, of which none is due: it is scheduled, or was deferred after the causes were counted. */

@@ -76,15 +76,15 @@ export function subscriptionScreen(view: View, { subscription, parked, latest, a
     place: 'webhooks',
     main: html`${heading(
       html`${name} ${stateMark(subscription)}`,
-      owner === 'configuration' ? `Of the table [events.${name}] in the configuration.` : 'Added by deferd webhook add.',
+      owner === 'configuration' ? `Of the table [events.${name}] in the configuration.` : 'Added by an operator.',
       buttons(view, subscription),
     )}
     ${
       replayed === null
         ? null
         : html`<p class="result" role="status">
-            ${shapeOf('done')} ${figuresOf(subscription, replayed)} to be sent. The <a href="${linkTo(view, 'audit')}">audit log</a> has who
-            asked for it.
+            ${shapeOf('done')} It was asked to send ${figuresOf(subscription, replayed)}. The
+            <a href="${linkTo(view, 'audit')}">audit log</a> has who asked for it.
           </p>`
     }
     ${facts([
