@@ -200,11 +200,11 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     expect(proxy.streams.size).toBe(1)
     await show(page, 'hidden')
     await expect.poll(() => proxy.streams.size).toBe(0)
-    const asked = proxy.requests
+    const asked = [proxy.requests, proxy.screens]
     await page.clock.runFor(seconds(120))
     await queueOne()
     const before = await shownIn(page)
-    expect([proxy.requests, proxy.streams.size]).toEqual([asked, 0])
+    expect([proxy.requests, proxy.screens, proxy.streams.size]).toEqual([...asked, 0])
     await show(page, 'visible')
     await expect.poll(() => shownIn(page)).toBe(before + 1)
     expect([await isStale(page), proxy.streams.size]).toEqual([false, 1])
@@ -214,9 +214,12 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     const polled = proxy.requests
     await page.clock.runFor(seconds(11))
     await expect.poll(() => proxy.requests).toBe(polled + 1)
+    // Its sentences and rows are renewed from the screen.
+    await expect.poll(() => proxy.screens).toBeGreaterThan(asked[1] ?? 0)
     await show(page, 'hidden')
+    const screens = proxy.screens
     await page.clock.runFor(seconds(120))
-    expect(proxy.requests).toBe(polled + 1)
+    expect([proxy.requests, proxy.screens]).toEqual([polled + 1, screens])
   })
 
   test('the tabs of a browser share one stream, which passes to another tab when its tab is hidden or closed', async () => {

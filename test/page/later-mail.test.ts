@@ -16,9 +16,11 @@ afterAll(() => daemon.close())
 test('a destination whose mail is for later has no causes, and does not say that no mail waits', { timeout: 60_000 }, async () => {
   const read = () => textOf(`destinations/${encodeURIComponent('smtp:[127.0.0.1]:9')}`)
   // The causes are counted after the first look.
-  await expect.poll(read, { timeout: 50_000 }).toContain('None of the mail that waits is deferred.')
+  await expect
+    .poll(read, { timeout: 50_000 })
+    .toContain('None of the mail that waits was tried: it is scheduled for later, or has just come.')
   const page = await read()
-  expect(page).toContain('1 recipient waits.')
+  expect(page).toContain('1 recipient waits for a later time, as scheduled mail does.')
   expect(page).not.toContain('No mail waits')
 })
 

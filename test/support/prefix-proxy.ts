@@ -11,8 +11,9 @@ export class PrefixProxy {
   readonly outside: string[] = []
   /** Method and path of the requests so far, below the prefix and without the query. */
   readonly asked: string[] = []
-  /** Requests so far, and the streams that are open. */
+  /** Requests so far but those of the script for screens, these, and the streams that are open. */
   requests = 0
+  screens = 0
   readonly streams = new Set<ServerResponse>()
   readonly #prefix: string
   readonly #target: URL
@@ -46,7 +47,8 @@ export class PrefixProxy {
     const { url = '', method, headers } = incoming
     const isStream = headers.accept === 'text/event-stream'
     // A chart is renewed after the end of its interval, by the time of the server.
-    if (!url.includes('/charts/')) this.requests++
+    if (headers.accept === 'text/html') this.screens++
+    else if (!url.includes('/charts/')) this.requests++
     if (!url.startsWith(this.#prefix)) {
       this.outside.push(url)
       return void response.writeHead(404).end()

@@ -47,6 +47,7 @@ interface Plan {
 const WALKS: Record<string, string> = {
   'tally: recipient by Seq Scan': 'counts the live recipients of all nodes',
   'tally: message by message_pkey': 'reads each message that is counted',
+  'tally: message by message_scheduled': 'reads the messages that are for later once',
   'moveLeased: recipient by recipient_leased': 'as large as all active queues',
   'listed active: recipient by recipient_leased': 'as large as all active queues',
   'recipientsAt: recipient by recipient_leased': 'as large as all active queues',
