@@ -160,7 +160,7 @@ describe.skipIf(reason !== null)(`shares of several nodes${reason === null ? '' 
 async function inFlightEverywhere(cluster: NodeCluster, count: number): Promise<void> {
   const folders = [undefined, ...[...cluster.nodes.values()].map(({ folder }) => folder)]
   for (const [n, folder] of folders.entries())
-    await until(`${count} in delivery, asked at place ${n}`, 60_000, async () => {
+    await until(`${count} in delivery, asked at place ${n}`, 150_000, async () => {
       const { code, out, err } = await cluster.run(['queue', 'shares', '--json', '--config', cluster.config], {}, folder).ended
       if (code !== 0) throw new Error(`deferd queue shares ended with ${code}: ${err}`)
       const rows = out
