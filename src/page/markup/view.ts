@@ -39,6 +39,9 @@ export interface View {
   }
 }
 
+/** Pattern of the destinations whose mail the client may see; null for all. */
+export const visiblePattern = ({ requester: { destinations } }: Pick<View, 'requester'>): string | null => destinations ?? null
+
 /** The path of a request for a route such as `/messages/:id`, below the root and with its query. */
 export function hereOf(path: string, parameters: Readonly<Record<string, string>>, query: URLSearchParams): string {
   const filled = path.slice(1).replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ''))

@@ -13,7 +13,7 @@ import { destinationLink, linkTo, logLink, messageLink, providerLink } from '../
 import { replyPart } from '../markup/reply.ts'
 import { facts, table, type Column } from '../markup/html-table.ts'
 import { ago, clockTime, count, distance, due, instantOf, plural } from '../markup/times.ts'
-import type { View } from '../markup/view.ts'
+import { visiblePattern, type View } from '../markup/view.ts'
 import { countingNotice, untilCounted } from './counting-screen.ts'
 import { causeCell, causeTables } from './causes-screen.ts'
 import { destinationSentence, laterProbes } from './destination-sentence.ts'
@@ -199,7 +199,7 @@ const elsewhere = (view: View, name: string): Html =>
         ...(name.includes(':')
           ? []
           : [html`<a href="${linkTo(view, 'history', { recipient: `*@${name}` })}">Mail for ${name} that has left</a>`]),
-        ...((view.requester.destinations ?? null) === null
+        ...(visiblePattern(view) === null
           ? [html`<a href="${logLink(view, { destination: name })}">Warnings of the log about it</a>`]
           : []),
         html`<a href="${linkTo(view, 'planner')}">Compare retry settings</a>`,

@@ -18,7 +18,7 @@ import { age, clockTime, count, distance, instantOf, messages, plural, waits } f
 import { instantText } from '../markup/time-range.ts'
 import type { AttentionJson, DestinationTroubleJson } from '../../resources/status-json.ts'
 import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './system/subscription-marks.ts'
-import type { View } from '../markup/view.ts'
+import { visiblePattern, type View } from '../markup/view.ts'
 import { nextPart, stateCell } from './destinations-screen.ts'
 import { breakable, destinationPart } from '../markup/long-words.ts'
 
@@ -199,7 +199,7 @@ function whereItWaits(view: View, now: NowJson): Html {
       caption: 'Destinations with the most waiting mail',
       columns: destinationColumns(view, Math.max(1, ...shown.map(({ waiting }) => waiting))),
       rows: shown,
-      empty: `No destination${sees(view) === null ? '' : ' that you may see'} has waiting mail.`,
+      empty: `No destination${visiblePattern(view) === null ? '' : ' that you may see'} has waiting mail.`,
       kind: 'where',
       renewedBy: ({ destination }) => destination,
     }),
@@ -212,11 +212,9 @@ function whereItWaits(view: View, now: NowJson): Html {
 /** Facts of all mail alone: no destination has a known part of it, where some are hidden from the client. */
 const withoutPlaces = (now: NowJson): NowJson => ({ ...now, largest_destinations: [] })
 
-const sees = ({ requester: { destinations } }: View): string | null => destinations ?? null
-
 /** The figures are those of the relay, also for a client that sees some destinations only. */
 function limitedPart(view: View): Html | null {
-  const pattern = sees(view)
+  const pattern = visiblePattern(view)
   return pattern === null
     ? null
     : html`<p class="faint">
@@ -284,8 +282,8 @@ export function nowScreen(view: View, facts: NowFacts): Screen {
     title: queued === 0 ? 'Mail queue is empty' : `${messages(queued)} queued`,
     place: '',
     live: { path: 'api/v1/now', stream: 'api/v1/now/stream' },
-    main: html`${heading} ${answer(nowSentence(sees(view) === null ? now : withoutPlaces(now)), oldestPart(view, now))} ${limitedPart(view)}
-    ${changedConditions(view, now)} ${attentionList(view, now)} ${figures}
+    main: html`${heading} ${answer(nowSentence(visiblePattern(view) === null ? now : withoutPlaces(now)), oldestPart(view, now))}
+    ${limitedPart(view)} ${changedConditions(view, now)} ${attentionList(view, now)} ${figures}
     ${queued === 0 ? emptyQueue(view) : html`${whereItWaits(view, now)} ${howOld(view, now)}`} ${nowTables(view, now)}`,
   }
 }

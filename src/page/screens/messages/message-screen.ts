@@ -19,7 +19,7 @@ import { attemptsSection, foldedAttempts } from './message-attempts.ts'
 import { failingFirst, pageOf, type ListPage, type MessagePages } from './pages-of-message.ts'
 import { messageSentence } from './message-sentence.ts'
 import { byteSize, clockTime, count, distance, due, instantOf, plural } from '../../markup/times.ts'
-import type { View } from '../../markup/view.ts'
+import { visiblePattern, type View } from '../../markup/view.ts'
 import { addressPart, breakable, destinationPart } from '../../markup/long-words.ts'
 
 type Recipient = MessageStoryJson['recipients'][number]
@@ -280,10 +280,7 @@ function otherFacts(view: View, { message, differing }: MessageFacts): readonly 
     ['content', view.requester.mayReadContent && shownQueue(message) !== 'gone' ? sectionLinks(view, id) : null, 'wide'],
     ['delay warnings sent', message.warnings === 0 ? null : count(message.warnings)],
     longFact('envelope id', message.envid, codePart),
-    [
-      'log',
-      (view.requester.destinations ?? null) === null ? html`<a href="${logLink(view, { queue_id: id })}">warnings and errors</a>` : null,
-    ],
+    ['log', visiblePattern(view) === null ? html`<a href="${logLink(view, { queue_id: id })}">warnings and errors</a>` : null],
     ['by rule', message.rule, 'wide'],
     ['shown', message.rule === null ? null : ownSettings(view, differing), 'wide'],
   ]
