@@ -146,7 +146,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'tasks' : `tasks (skipp
     user.actions++
     await user.click(user.link('app…').first())
     await user.click(user.page.getByRole('button', { name: 'Send 1 event' }))
-    await user.page.getByText('1 event to be sent.').waitFor()
+    await user.page.getByText('It was asked to send 1 event.').waitFor()
     expect(user.actions).toBeLessThanOrEqual(3)
   })
 
