@@ -47,7 +47,8 @@ async function closedCluster(settings: Readonly<Record<string, string>>, tables:
   for (const far of cluster.far) far.gate = gate.promise
   const [node] = await cluster.startAll('n1', 'n2')
   if (node === undefined) throw new Error('two nodes were started')
-  await cluster.shared('n1', 'n2')
+  // A destination that changes its node while its deliveries last has the window of both.
+  await cluster.balanced('n1', 'n2')
   const { load } = node
   // Those of the first kind for all destinations in turn, then those of the next.
   const order = kinds.flatMap(({ name, count }) => Array.from({ length: count * DESTINATIONS }, () => name))
@@ -59,8 +60,6 @@ async function closedCluster(settings: Readonly<Record<string, string>>, tables:
     return `${kindOf(number)}-${number}@d${number % DESTINATIONS}.example`
   })
   await until('submitted', 180_000, () => load.pace === null && load.sessions === 0)
-  const owners = await cluster.server.query('select distinct owner from shard where owner is not null')
-  expect(owners.length).toBe(2)
   return { cluster, open: () => gate.resolve(), accepted: load.acknowledged.size }
 }
 
@@ -160,7 +159,7 @@ describe.skipIf(reason !== null)(`shares of several nodes${reason === null ? '' 
 async function inFlightEverywhere(cluster: NodeCluster, count: number): Promise<void> {
   const folders = [undefined, ...[...cluster.nodes.values()].map(({ folder }) => folder)]
   for (const [n, folder] of folders.entries())
-    await until(`${count} in delivery, asked at place ${n}`, 150_000, async () => {
+    await until(`${count} in delivery, asked at place ${n}`, 60_000, async () => {
       const { code, out, err } = await cluster.run(['queue', 'shares', '--json', '--config', cluster.config], {}, folder).ended
       if (code !== 0) throw new Error(`deferd queue shares ended with ${code}: ${err}`)
       const rows = out

@@ -160,14 +160,31 @@ export class NodeCluster {
   /** Resolves when these nodes have all shards among them, but for those that one of them is letting go for another. */
   async shared(...names: readonly string[]): Promise<void> {
     await until(`shared by ${names.join(', ')}`, 90_000, async () => {
-      const rows = await this.server.query(
-        `select n.name, count(*)::int as shards from shard s join node n on n.id = s.owner group by n.name order by n.name`,
-      )
-      const shards = new Map(rows.map((row) => [String(row['name']), Number(row['shards'])]))
+      const shards = await this.#shards()
       const sum = [...shards.values()].reduce((all, one) => all + one, 0)
       const passing = names.length > 1 ? LET_GO_PER_BEAT : 0
       return sum >= SHARDS - passing && names.every((name) => (shards.get(name) ?? 0) > 0) && shards.size === names.length
     })
+  }
+
+  /**
+   * Resolves when each of these nodes has its fair share, after which no shard changes its node while all of them live. A node that
+   * joined after another had taken all shards gets LET_GO_PER_BEAT of them per beat.
+   */
+  async balanced(...names: readonly string[]): Promise<void> {
+    await until(`balanced between ${names.join(', ')}`, 180_000, async () => {
+      const shards = await this.#shards()
+      const counts = names.map((name) => shards.get(name) ?? 0)
+      return counts.reduce((all, one) => all + one, 0) === SHARDS && Math.max(...counts) <= Math.ceil(SHARDS / names.length)
+    })
+  }
+
+  /** Number of shards of each node that has any, by name. */
+  async #shards(): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.server.query(
+      `select n.name, count(*)::int as shards from shard s join node n on n.id = s.owner group by n.name order by n.name`,
+    )
+    return new Map(rows.map((row) => [String(row['name']), Number(row['shards'])]))
   }
 
   /** Deliveries of all destinations, by the number of the message. */
