@@ -130,9 +130,12 @@ export function stateText(shown: ShownState, now: WallTime): string {
   return `dead, ${probeText(instantOf(probeAt), now)}`
 }
 
+/** `at most 9.6 a minute`, of a message rate; null without a limit. */
+export const rateFact = (messageRate: number | null): string | null =>
+  messageRate === null ? null : `at most ${grouped(Number(messageRate.toFixed(1)))} a minute`
+
 /** `, at most 50 a minute`, empty without a limit of the message rate. */
-export const rateText = (messageRate: number | null): string =>
-  messageRate === null ? '' : `, at most ${Number(messageRate.toFixed(1))} a minute`
+export const rateText = (messageRate: number | null): string => (messageRate === null ? '' : `, ${rateFact(messageRate)}`)
 
 /**
  * Reason for the state of a destination: the host's own reply or, without one, the reason of the failure. `does not answer`

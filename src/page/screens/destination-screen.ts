@@ -4,6 +4,7 @@ import type { DestinationDetailsJson } from '../../resources/destination-json.ts
 import { ownSettings } from '../markup/own-settings.ts'
 import { isClosed } from '../../store/destination-status.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
+import { rateFact } from '../../presentation/destination-state.ts'
 import { lookOf } from '../../presentation/plots/series-look.ts'
 import { svgPlot } from '../../presentation/plots/svg-plot.ts'
 import { asCommand } from '../markup/command-lines.ts'
@@ -242,7 +243,7 @@ export function destinationScreen(view: View, { destination: one, causes, sender
             html`<span data-live="in_flight" data-form="count">${count(one.in_flight)}</span> of
               ${one.window === null ? '–' : html`<span data-live="window" data-form="count">${count(one.window)}</span>`} at once`,
           ],
-          ['message rate', one.message_rate === null ? null : `at most ${count(Math.round(one.message_rate))} a minute`],
+          ['message rate', rateFact(one.message_rate)],
           ['waiting for a slot', one.slot_waiting === null || one.slot_waiting === 0 ? null : plural(one.slot_waiting, 'recipient')],
           ['provider', one.provider === null ? null : providerPart(view, one, one.provider)],
           ...one.provider_rules.map((rule) => [`rule ${rule.rule}`, rulePart(view, rule), 'wide'] as const),

@@ -2,6 +2,7 @@
 import type { DestinationJson } from '../../resources/destination-json.ts'
 import type { FewDestinations } from '../../queries/providers.ts'
 import type { ProviderDetailsJson, ProviderJson } from '../../resources/provider-json.ts'
+import { rateFact } from '../../presentation/destination-state.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { bar } from '../markup/charts.ts'
 import { asCommand } from '../markup/command-lines.ts'
@@ -148,7 +149,7 @@ export function providerScreen(view: View, shown: ShownProvider): Screen {
             html`<span data-live="in_flight" data-form="count">${count(one.in_flight)}</span
               >${one.limit === null ? null : ` of ${count(one.limit)} at once`}`,
           ],
-          ['message rate', one.message_rate === null ? null : `at most ${count(one.message_rate)} a minute`],
+          ['message rate', rateFact(one.message_rate)],
           ['node', one.node],
           ['known destinations', one.names === null || one.names.length === 0 ? null : namesPart(view, one.names), 'wide'],
           ['mail exchangers', one.mx.join(', '), 'wide'],

@@ -1,0 +1,48 @@
+/** The facts of the screen of a destination, from its resource. */
+import { expect, test } from 'vitest'
+import { destinationScreen } from '../../src/page/screens/destination-screen.ts'
+import type { View } from '../../src/page/markup/view.ts'
+import type { LiveDestination } from '../../src/queue/scheduler/destination.ts'
+import { destinationDetailsJson } from '../../src/resources/destination-json.ts'
+import type { DestinationLoad } from '../../src/store/queue-reader.ts'
+import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
+import { liveDestination } from '../support/live-destination.ts'
+
+const NAME = 'far.example'
+
+const clock = new VirtualClock()
+const VIEW: View = {
+  root: './',
+  here: '',
+  now: clock.wall.now(),
+  clock,
+  relay: 'relay.example',
+  version: '1',
+  files: 'static/x',
+  classes: [],
+  health: null,
+  requester: { name: 'root', mayOperate: true, mayAdminister: true, mayReadContent: true },
+}
+
+/** The words of the screen, with its causes and senders still uncounted. */
+function wordsOf(live: Partial<LiveDestination>, load?: DestinationLoad): string {
+  const row = { name: NAME, load, live: liveDestination(NAME, live), record: undefined, provider: null }
+  const details = { row, node: null, recent: undefined, settings: { table: null, values: {} }, asOf: VIEW.now }
+  const facts = { destination: destinationDetailsJson(details, clock.wall), causes: null, senders: null, differing: [] }
+  return destinationScreen(VIEW, facts)
+    .main.markup.replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+}
+
+test('the message rate is the same in the sentence and in the facts', () => {
+  const load = { destination: NAME, waiting: 9, leased: 0, nextDueAt: 0 }
+  for (const [rate, text] of [
+    [9.6, 'at most 9.6 a minute'],
+    [0.4, 'at most 0.4 a minute'],
+    [1_200, 'at most 1,200 a minute'],
+  ] as const) {
+    const words = wordsOf({ messageRate: rate }, load)
+    expect(words).toContain(`The next attempt is due now, ${text}.`)
+    expect(words.toLowerCase()).toContain(`message rate ${text} `)
+  }
+})
