@@ -1,9 +1,11 @@
 /** Classes and fair shares with several nodes on one queue in PostgreSQL: parts by weights at each destination, and another class by a command. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createTransport } from 'nodemailer'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { configFrom } from '../../src/config/load.ts'
 import { startDaemon } from '../../src/daemon/daemon.ts'
 import { Connection } from '../../src/store/postgres/session/database-connection.ts'
+import { claimDue, claimListed } from '../../src/store/postgres/writing/queries.ts'
 import { messageIdOf } from '../../src/store/sql/id-ranges.ts'
 import { systemClock } from '../../src/system/system-clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
@@ -132,26 +134,42 @@ describe.skipIf(reason !== null)(`shares of several nodes${reason === null ? '' 
     expect([...cluster.delivered().values()].every((times) => times === 1)).toBe(true)
   })
 
-  test('mail that an operation has locked when its turn comes has it later', async () => {
-    const { server, far, client } = await openDaemon({ fair_share: 'yes', share_key: 'sender_domain', ...SETTINGS })
-    const gate = Promise.withResolvers<void>()
-    closers.push(() => gate.resolve())
-    far.gate = gate.promise
-    for (let n = 1; n <= 60; n++) await client.sendMail({ ...TEXT, from: `app@s${n % 3}.example`, to: 'ann@far.example', ...numbered(n) })
-    const operator = await connectTo(urlOf(server.url()))
-    closers.push(() => operator.end())
-    await operator.command('begin')
-    const locked = await operator.query(`select id from recipient where state = 'waiting' order by due_at limit 5 for update`)
-    expect(locked.length).toBe(5)
-    gate.resolve()
-    await until('the others are delivered', 60_000, () => far.delivered.size === 55)
-    await operator.command('rollback')
-    await until('all are delivered', 60_000, () => far.delivered.size === 60)
-    expect([...far.delivered.values()].every((times) => times === 1)).toBe(true)
-  })
+  const withShares = { fair_share: 'yes', share_key: 'sender_domain' }
+  test.each([
+    { shares: 'with shares', settings: withShares },
+    { shares: 'without shares', settings: { qmgr_message_active_limit: '20' } },
+  ])(
+    'mail that an operation has locked when its turn comes has it later, and is not asked for without a pause, $shares',
+    async ({ settings }) => {
+      const { server, far, client } = await openDaemon({ ...settings, ...SETTINGS })
+      const gate = Promise.withResolvers<void>()
+      closers.push(() => gate.resolve())
+      far.gate = gate.promise
+      for (let n = 1; n <= 60; n++) await client.sendMail({ ...TEXT, from: `app@s${n % 3}.example`, to: 'ann@far.example', ...numbered(n) })
+      const operator = await connectTo(urlOf(server.url()))
+      closers.push(() => operator.end())
+      // Longer than a session of a command may keep its locks.
+      await operator.command('set idle_in_transaction_session_timeout = 0')
+      await operator.command('begin')
+      const locked = await operator.query(`select id from recipient where state = 'waiting' order by due_at limit 5 for update`)
+      expect(locked.length).toBe(5)
+      gate.resolve()
+      await until('the others are delivered', 60_000, () => far.delivered.size === 55)
+      const queries = vi.spyOn(Connection.prototype, 'query')
+      const claims = (): number => queries.mock.calls.filter(([text]) => text === claimDue || text === claimListed).length
+      await until('they are claimed again', 60_000, () => claims() > 0)
+      const [before, begun] = [claims(), performance.now()]
+      await sleep(3_000)
+      // One a second; without a pause there are hundreds.
+      expect(claims() - before).toBeLessThanOrEqual(10 * ((performance.now() - begun) / 1_000))
+      await operator.command('rollback')
+      await until('all are delivered', 30_000, () => far.delivered.size === 60)
+      expect([...far.delivered.values()].every((times) => times === 1)).toBe(true)
+    },
+  )
 
   test('a message costs the statements that it costs without shares', async () => {
-    expect(await statementsWith({ fair_share: 'yes', share_key: 'sender_domain' })).toEqual(await statementsWith({}))
+    expect(await statementsWith(withShares)).toEqual(await statementsWith({}))
   })
 })
 

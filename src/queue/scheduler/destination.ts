@@ -177,11 +177,11 @@ export class Destination {
 
   /** Time of the next claim. Null while no mail waits in the store or none may be attempted. */
   get wakesAt(): QueueTime | null {
-    const { nextDueAt } = this.mail
-    if (nextDueAt === null || this.#claiming || this.access.kind === 'suspended' || this.hosts.waitsFor.length > 0) return null
+    const { nextClaimAt } = this.mail
+    if (nextClaimAt === null || this.#claiming || this.access.kind === 'suspended' || this.hosts.waitsFor.length > 0) return null
     if (this.access.kind === 'dead')
-      return this.access.probing || this.hosts.isProbedByOther ? null : Math.max(this.access.until, nextDueAt)
-    return nextDueAt
+      return this.access.probing || this.hosts.isProbedByOther ? null : Math.max(this.access.until, nextClaimAt)
+    return nextClaimAt
   }
 
   /** True while the destination is open or its probe is due. Mail at the end of its lifetime then waits for a last attempt. */

@@ -8,7 +8,7 @@ import type { DeliveryRequest, DestinationName, RecipientId } from '../../mail/m
 import type { Duration, QueueTime, Timer } from '../../system/clock.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
 import type { Destination } from './destination.ts'
-import type { BandClaim } from '../../store/queue-store.ts'
+import type { BandClaim, Claimed } from '../../store/queue-store.ts'
 import { Backlogs } from './share-backlogs.ts'
 import { DueHeap } from './due/due-heap.ts'
 import { idsOf } from './lifecycle.ts'
@@ -18,6 +18,9 @@ type State = Pick<SchedulerState, 'store' | 'clock' | 'storeHealth' | 'active' |
 
 /** Maximum number of recipients per claim. */
 const CLAIM_LIMIT = 100
+
+/** Wait before due mail that no claim brings is claimed again. An operation, or another session, has locked its rows. */
+const LOCKED_RETRY = 1_000
 
 /** Number of recipients of a band and destination in a claim. A few times the window keeps all slots in use. */
 const claimSize = (window: number): number => Math.min(CLAIM_LIMIT, Math.max(10, 4 * window))
@@ -48,14 +51,14 @@ export class DueQueue {
   }
 
   /**
-   * Schedules a claim at `dueAt`, because mail for the destination waits in the store; of any band unless `bands` names some. Ignores
-   * destinations of other nodes.
+   * Schedules a claim, because mail for the destination waits in the store that is due at `dueAt`: then, or at `claimAt`. Of any band
+   * unless `bands` names some. Ignores destinations of other nodes.
    */
-  expect(name: DestinationName, dueAt: QueueTime, bands: readonly Band[] = this.#state.policies().classes.bands.all): void {
+  expect(name: DestinationName, dueAt: QueueTime, bands = this.#state.policies().classes.bands.all, claimAt = dueAt): void {
     const { shards, table } = this.#state
     if (!shards.schedules(name)) return
     const destination = table.get(name)
-    destination.mail.expect(dueAt, bands)
+    destination.mail.expect(dueAt, bands, claimAt)
     for (const band of bands) this.#backlogs.of(name, band)?.expect(dueAt)
     this.schedule(destination)
   }
@@ -199,12 +202,8 @@ export class DueQueue {
     try {
       const recipientLimit = destination.settings.destination_recipient_limit
       const answer = await store.claimDue({ destination: destination.name, now, bands, recipientLimit })
-      // The destination may have left memory and be here again.
-      for (const { band, dueAt } of answer.next) {
-        this.expect(destination.name, dueAt, [band])
-        if (dueAt <= now && destination.access.kind === 'open') this.#backlogs.begin(destination.name, band)
-      }
       requests = answer.requests
+      this.#expectNext(destination, now, answer)
       this.#claimedOf(destination.name, bands, requests)
     } catch (error) {
       // The claim is repeated when the store has recovered.
@@ -222,6 +221,17 @@ export class DueQueue {
       this.admitNext()
     }
     this.#scheduler.claimed(destination, requests)
+  }
+
+  /** Schedules what the claim at `now` has left in the store, where it has read all due mail of a band. */
+  #expectNext({ name, access }: Destination, now: QueueTime, { requests, next }: Claimed): void {
+    const mayBeLocked = requests.length === 0
+    for (const { band, dueAt } of next) {
+      const isDue = dueAt <= now
+      // The destination may have left memory and be here again.
+      this.expect(name, dueAt, [band], isDue && mayBeLocked ? this.#state.clock.now() + LOCKED_RETRY : dueAt)
+      if (isDue && !mayBeLocked && access.kind === 'open') this.#backlogs.begin(name, band)
+    }
   }
 
   /** Notes which recipients of backlogs were claimed. The others were held, removed or changed since they were read. */

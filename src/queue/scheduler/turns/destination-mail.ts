@@ -14,7 +14,13 @@ const ONE_PLACE = 0
 interface DueMail {
   readonly band: Band
   readonly from: QueueTime
+  /** Time of the claim, for mail that is claimed after it is due. */
+  readonly claimAt?: QueueTime
 }
+
+const claimTimeOf = ({ from, claimAt = from }: DueMail): QueueTime => claimAt
+
+const earliest = (times: readonly QueueTime[]): QueueTime | null => (times.length === 0 ? null : Math.min(...times))
 
 /** Shared by all destinations, of which a relay can have a million. */
 const NONE: readonly never[] = []
@@ -149,18 +155,29 @@ export class DestinationMail<D> {
 
   /** Due time of the earliest mail in the store; null when none is known. */
   get nextDueAt(): QueueTime | null {
-    return this.#due.length === 0 ? null : Math.min(...this.#due.map(({ from }) => from))
+    return earliest(this.#due.map(({ from }) => from))
   }
 
-  /** Records that mail in the store is due from `dueAt` on, of these bands. */
-  expect(dueAt: QueueTime, bands: readonly Band[]): void {
-    const known = (band: Band): QueueTime => this.#due.find((one) => one.band === band)?.from ?? Infinity
-    this.#due = [...this.#without(bands), ...bands.map((band) => ({ band, from: Math.min(dueAt, known(band)) }))]
+  /** Time of the next claim; null when no mail in the store is known. */
+  get nextClaimAt(): QueueTime | null {
+    return earliest(this.#due.map(claimTimeOf))
   }
 
-  /** The bands whose mail is due, with its time. */
+  /** Records that mail in the store is due from `dueAt` on, of these bands, and is claimed at `claimAt` at the earliest. */
+  expect(dueAt: QueueTime, bands: readonly Band[], claimAt: QueueTime = dueAt): void {
+    this.#due = [...this.#without(bands), ...bands.map((band) => this.#earlier({ band, from: dueAt }, claimAt))]
+  }
+
+  #earlier({ band, from }: DueMail, claimAt: QueueTime): DueMail {
+    const known = this.#due.find((one) => one.band === band)
+    const due = Math.min(from, known?.from ?? Infinity)
+    const claim = Math.min(claimAt, known === undefined ? Infinity : claimTimeOf(known))
+    return claim === due ? { band, from: due } : { band, from: due, claimAt: claim }
+  }
+
+  /** The bands whose mail is to be claimed, with the time from which on it is due. */
   dueAt(now: QueueTime): readonly DueMail[] {
-    return this.#due.filter(({ from }) => from <= now)
+    return this.#due.filter((one) => claimTimeOf(one) <= now)
   }
 
   /** Forgets the due times of bands: their mail is claimed, and the answer has new ones. */
