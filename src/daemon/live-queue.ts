@@ -26,8 +26,12 @@ function known(relay: Relay, name: DestinationName): KnownInMemory {
   return { live: relay.scheduler.destinations.status(name), recent: relay.status.recentAttempts(name) }
 }
 
+/** The memory of all that deliver mail of the queue; `node` is null for a queue with one owner. */
+export const liveQueue = (relay: Relay, node: Pick<SharingNode, 'peers'> | null): LiveQueue =>
+  node === null ? ownQueue(relay) : sharedQueue(relay, node.peers)
+
 /** The memory of this process, which schedules all destinations. */
-export const ownQueue = (relay: Relay): LiveQueue => ({
+const ownQueue = (relay: Relay): LiveQueue => ({
   brief: () => relay.status.brief(),
   destinations: async () => relay.scheduler.destinations.all(),
   named: async (names) => names.flatMap((name) => relay.scheduler.destinations.status(name) ?? []),
@@ -38,7 +42,7 @@ export const ownQueue = (relay: Relay): LiveQueue => ({
 })
 
 /** The memory of all nodes. A node that does not answer contributes nothing. */
-export const sharedQueue = (relay: Relay, peers: Peers): LiveQueue => {
+const sharedQueue = (relay: Relay, peers: Peers): LiveQueue => {
   const destinations = async (): Promise<readonly LiveDestination[]> => (await peers.ask('memory')).flat()
   return {
     brief: async () => mergedStatus(await peers.ask('glance')) ?? relay.status.brief(),

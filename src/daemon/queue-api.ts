@@ -17,7 +17,7 @@ import { StoreUnavailable } from '../store/queue-store.ts'
 import { completeTally } from '../store/counts/queue-tally.ts'
 import type { Clock } from '../system/clock.ts'
 import { systemRandom } from '../system/system-random.ts'
-import { ownQueue, sharedNodes, sharedQueue } from './live-queue.ts'
+import { liveQueue, sharedNodes } from './live-queue.ts'
 import { relayHealth } from './relay-health.ts'
 import type { OpenParts } from './opening.ts'
 import type { Services } from './services.ts'
@@ -82,13 +82,12 @@ const viewOf = (parts: ApiParts, clock: Clock): OpenView => {
   const operations = (): Operations => services().operations
   return {
     reader,
-    live: node === null ? ownQueue(relay) : sharedQueue(relay, node.peers),
+    live: liveQueue(relay, node),
     nodes: () => (node === null ? null : sharedNodes(relay, node, clock)),
     operations,
     subscriptions: () => subscriptionPort(services()),
     tokens: () => ({ store, clock }),
     suppressionChanges: () => relay.suppressions.changes,
-    brakedDestinations: () => relay.suppressions.braked,
     quotaChanges: () => relay.quotas.changes,
     plan: (asked) =>
       planOf({ reader, clock, retention: () => relay.config, policies: () => relay.policies, scheduler: operations().scheduler }, asked),

@@ -30,6 +30,7 @@ import { VERSION } from '../system/version.ts'
 import type { Events } from '../telemetry/events.ts'
 import { BulkThrottle } from './bulk-throttle.ts'
 import type { Closers } from './closers.ts'
+import { liveQueue } from './live-queue.ts'
 import { MoveService } from './move-service.ts'
 import { openMoveTarget } from './move-target.ts'
 import type { OpenedQueue } from './node/opened-queue.ts'
@@ -130,6 +131,7 @@ function schedulesOf(
     net,
     events,
     operations: () => operations,
+    live: () => liveQueue(relay, node).brief(),
     random: systemRandom,
     node: nodeName(config()),
     isShared: node !== null,

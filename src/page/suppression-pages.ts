@@ -51,7 +51,8 @@ async function listAnswer(
   view: View,
 ): Promise<Answer> {
   const { stops } = await suppressionStops(queue)
-  const shown = { filter, isFirst: after === '', stops, braked: queue.brakedDestinations(), setting: queue.loaded().config.suppression }
+  const { braked = [] } = await queue.live.brief()
+  const shown = { filter, isFirst: after === '', stops, braked, setting: queue.loaded().config.suppression }
   const checked = checkValue(suppressionConditions, given(filter))
   if (!checked.ok)
     return screenAnswer(view, suppressionsScreen(view, { ...shown, page: NO_ENTRIES, problem: problemOf(checked.invalid) }), 422)

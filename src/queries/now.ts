@@ -2,6 +2,7 @@
  * The state of the queue now: rates, queues, the largest destinations, and what needs attention. It is made at most once a second, from
  * memory; parts that are read from the store are read again in the background.
  */
+import { attentionOf, type AttentionFacts } from '../queue/attention.ts'
 import type { ListedMessage } from '../store/queue-reader.ts'
 import { wholeTime } from '../resources/members.ts'
 import { attentionJson, statusJson, troublesJson, type NowJson } from '../resources/status-json.ts'
@@ -34,7 +35,8 @@ const OLDEST_SHOWN: Duration = seconds(10)
 /** A stored part of this age is read again. */
 const STORED_AGE: Duration = seconds(5)
 
-interface Stored extends StoredStatus, Pick<NowJson, 'oldest' | 'waited' | 'attention' | 'as_of'> {
+interface Stored extends StoredStatus, Pick<NowJson, 'oldest' | 'waited' | 'as_of'> {
+  readonly attention: AttentionFacts
   /** Time at which the reading began, on the monotonic clock. */
   readonly at: Duration
 }
@@ -73,7 +75,7 @@ async function read(view: QueueView): Promise<Stored> {
     ...stored,
     at,
     as_of,
-    attention: attentionJson(await view.attention(), view.clock.wall),
+    attention: await view.attention(),
     waited: await waitedEarlier(view),
     oldest:
       oldest === undefined
@@ -100,7 +102,7 @@ async function figures(view: QueueView, stored: Stored, counted: MessageAges): P
   const { tally } = live
   const { config } = view.loaded()
   const { oldest, waited, as_of } = stored
-  const attention = [...(await absentNodes(view)), ...stored.attention]
+  const attention = [...(await absentNodes(view)), ...attentionJson(attentionOf(stored.attention, live), view.clock.wall)]
   const ages = await counted.value(tally.queues.reduce((sum, { messages }) => sum + messages, 0))
   const status = statusOf({ tally, live, stored, now: view.clock.now() })
   return {

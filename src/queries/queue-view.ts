@@ -9,7 +9,7 @@ import type { TokenChangesDeps } from '../admin/token-changes.ts'
 import type { DestinationName, OwnerId } from '../mail/message.ts'
 import type { Origin } from '../queue/intake/share-key.ts'
 import type { SmtpReply } from '../mail/smtp-reply.ts'
-import type { AttentionItem } from '../queue/attention.ts'
+import type { AttentionFacts } from '../queue/attention.ts'
 import type { Submission } from '../queue/intake/acceptor.ts'
 import type { MessageReceiver } from '../queue/intake/message-receiver.ts'
 import { recordsByName, type DestinationRecords } from '../presentation/recipient-status.ts'
@@ -131,8 +131,6 @@ export interface QueueView {
   readonly quotaChanges: () => QuotaChanges
   /** Changes of the suppression list. Throws while the queue is being opened. */
   readonly suppressionChanges: () => SuppressionChanges
-  /** Destinations at which no address is listed for now, because this node had too many refused there as unknown. */
-  readonly brakedDestinations: () => readonly DestinationName[]
   /** Source of new secrets. */
   readonly random: Random
   /** The effect that an operation would have now. */
@@ -149,8 +147,8 @@ export interface QueueView {
   readonly health: () => Promise<RelayHealth>
   /** Counts of the queue, with at most `largest` destinations. */
   readonly tally: (largest: number) => Promise<QueueTally>
-  /** Conditions that need an operator's attention at this node. */
-  readonly attention: () => Promise<readonly AttentionItem[]>
+  /** Facts that may need an operator's attention: those of the store and of this node. */
+  readonly attention: () => Promise<AttentionFacts>
   /** Makes a run of a schedule. Throws while the queue is being opened. */
   readonly runSchedule: (name: string, actor: Actor) => Promise<OrderedRun>
   /** Checks of domains. Throws while the queue is being opened. */

@@ -1,10 +1,11 @@
 /** Conditions that need an operator's attention besides those of destinations, from facts that are at hand. */
 import type { TokenState } from '../oauth/access-tokens.ts'
+import type { SuppressionStop } from '../store/records/suppression-entry.ts'
 import type { QueueTally } from '../store/counts/queue-tally.ts'
 import type { QueueTime } from '../system/clock.ts'
-import type { ListingObstacles } from '../suppression/suppressions.ts'
 import { fullQuotaText, type FullQuota } from './intake/quota-reports.ts'
 import { limitText, type LimitState } from './intake/queue-limits.ts'
+import type { LiveStatus } from './queue-status.ts'
 import { runState, runText, type ScheduleState } from './schedule-state.ts'
 
 /** One entry of the list. */
@@ -38,15 +39,13 @@ interface Bounded {
   readonly isAtLeast: boolean
 }
 
+/** Facts of the store, which are the same for all nodes of a shared queue, and of this process. */
 export interface AttentionFacts {
   /** Why the store cannot commit, and since when; null while it can. */
   readonly storeUnavailable: { readonly why: string; readonly since: QueueTime } | null
-  readonly tokens: readonly TokenState[]
   readonly schedules: readonly ScheduleState[]
-  readonly limits: readonly LimitState[]
-  readonly listings: ListingObstacles
-  /** Limits of quotas that are used up, the first one first. */
-  readonly quotas: readonly FullQuota[]
+  /** Sender domains with too many entries of the suppression list. */
+  readonly stopped: readonly SuppressionStop[]
   readonly now: QueueTime
   readonly tally: Pick<QueueTally, 'queues'>
   /** Recipients whose lifetime ends within `within` ms. */
@@ -56,26 +55,18 @@ export interface AttentionFacts {
   readonly warnings: { readonly count: number; readonly last: string; readonly since: QueueTime } | null
 }
 
-export function attentionOf({
-  storeUnavailable,
-  tokens,
-  schedules,
-  limits,
-  listings,
-  quotas,
-  now,
-  tally,
-  expiring,
-  noticesDue,
-  warnings,
-}: AttentionFacts): readonly AttentionItem[] {
+/** The conditions by these facts and by those that the nodes have in memory. */
+export function attentionOf(
+  { storeUnavailable, schedules, stopped, now, tally, expiring, noticesDue, warnings }: AttentionFacts,
+  { tokens = [], limits = [], quotas = [], braked = [] }: Pick<LiveStatus, 'tokens' | 'limits' | 'quotas' | 'braked'>,
+): readonly AttentionItem[] {
   const corrupt = tally.queues.find(({ queue }) => queue === 'corrupt')?.messages ?? 0
   return [
     ...(storeUnavailable === null ? [] : [{ kind: 'store-unavailable' as const, ...storeUnavailable }]),
     ...tokenItem(tokens),
     ...scheduleItem(schedules, now),
     ...limitItem(limits),
-    ...listingItem(listings),
+    ...listingItem(stopped, braked),
     ...quotaItem(quotas),
     ...(corrupt === 0 ? [] : [{ kind: 'corrupt-messages' as const, messages: corrupt }]),
     ...(expiring.count === 0 ? [] : [{ kind: 'expiring-recipients' as const, ...expiring }]),
@@ -112,7 +103,7 @@ function limitItem(limits: readonly LimitState[]): readonly AttentionItem[] {
 }
 
 /** The entry of the stopped listings, as a list: empty for none. Those that wait for an operator come first. */
-function listingItem({ stopped, braked }: ListingObstacles): readonly AttentionItem[] {
+function listingItem(stopped: readonly SuppressionStop[], braked: readonly string[]): readonly AttentionItem[] {
   const count = stopped.length + braked.length
   const [first] = stopped
   if (first !== undefined)

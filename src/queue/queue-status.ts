@@ -41,6 +41,8 @@ export interface LiveStatus {
   readonly limits?: readonly LimitState[] | undefined
   /** Limits of quotas that are used up; absent in the answer of an earlier version. */
   readonly quotas?: readonly FullQuota[] | undefined
+  /** Destinations with too many unknown recipients, at which no address is listed for now; absent in the answer of an earlier version. */
+  readonly braked?: readonly DestinationName[] | undefined
   /** Recent attempts at the destinations with the most waiting recipients. */
   readonly recent: readonly (RecentAttempts & { readonly destination: DestinationName })[]
 }
@@ -304,6 +306,7 @@ export function mergedStatus(all: readonly LiveStatus[]): LiveStatus | null {
     tokens: mergedTokens(all.flatMap(({ tokens = [] }) => tokens)),
     limits: first.limits,
     quotas: mergedQuotas(all.flatMap(({ quotas = [] }) => quotas)),
+    braked: [...new Set(all.flatMap(({ braked = [] }) => braked))],
     recent: ownRecent,
   }
 }

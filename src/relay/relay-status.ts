@@ -2,13 +2,13 @@
 import { HOUR, type Clock, type Duration, type QueueTime } from '../system/clock.ts'
 import type { DestinationName } from '../mail/message.ts'
 import type { AccessTokens } from '../oauth/access-tokens.ts'
-import { attentionOf, type AttentionItem } from '../queue/attention.ts'
+import type { AttentionFacts } from '../queue/attention.ts'
 import { COUNTED, LARGEST, type LiveStatus } from '../queue/queue-status.ts'
 import { scheduleStates, type Schedules } from '../queue/schedule-state.ts'
 import type { FullQuota } from '../queue/intake/quota-reports.ts'
 import type { QueueLimits } from '../queue/intake/queue-limits.ts'
 import type { LiveDestinations } from '../queue/scheduler/live-destinations.ts'
-import type { ListingObstacles } from '../suppression/suppressions.ts'
+import type { Suppressions } from '../suppression/suppressions.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import { completeTally } from '../store/counts/queue-tally.ts'
@@ -31,7 +31,7 @@ interface RelayStatusDeps {
   readonly tokens: Pick<AccessTokens, 'states'>
   readonly schedules: () => Schedules
   readonly limits: Pick<QueueLimits, 'states'>
-  readonly listings: () => Promise<ListingObstacles>
+  readonly listings: Pick<Suppressions, 'braked' | 'stopped'>
   /** Limits of quotas that are used up. */
   readonly quotas: () => readonly FullQuota[]
   /** The last warnings and errors of the process; those of this relay when absent. */
@@ -83,10 +83,17 @@ export class RelayStatus {
     return { ...this.#own(), tally, destinations, recent }
   }
 
-  #own(): Pick<LiveStatus, 'version' | 'rates' | 'deliveries' | 'tokens' | 'limits' | 'quotas'> {
-    const { destinations, tokens, limits, quotas } = this.#deps
-    const [rates, deliveries] = [this.#meter.rates(), destinations.slots]
-    return { version: VERSION, rates, deliveries, tokens: tokens.states(), limits: limits.states(), quotas: quotas() }
+  #own(): Omit<LiveStatus, 'tally' | 'destinations' | 'recent'> {
+    const { destinations, tokens, limits, quotas, listings } = this.#deps
+    return {
+      version: VERSION,
+      rates: this.#meter.rates(),
+      deliveries: destinations.slots,
+      tokens: tokens.states(),
+      limits: limits.states(),
+      quotas: quotas(),
+      braked: listings.braked,
+    }
   }
 
   recentAttempts(destination: DestinationName): RecentAttempts {
@@ -98,31 +105,28 @@ export class RelayStatus {
     this.#lastOutcomes.forget(wanted)
   }
 
-  /** Conditions that need an operator's attention, at the destinations of this node. */
-  async attention(reader: Pick<QueueReader, 'expiring' | 'records'>): Promise<readonly AttentionItem[]> {
-    const { clock, store, tokens } = this.#deps
+  /** Facts that may need an operator's attention: those of the store and of this process. LiveStatus has those of all nodes. */
+  async attention(reader: Pick<QueueReader, 'expiring' | 'records'>): Promise<AttentionFacts> {
+    const { clock, store, listings } = this.#deps
     const now = clock.now()
     const notes = this.log.notes(clock.wall.of(now))
-    const [tally, expiring, due, schedules, listings] = await Promise.all([
+    const [tally, expiring, due, schedules, stopped] = await Promise.all([
       this.#tally(),
       reader.expiring(now + EXPIRING_WITHIN, EXPIRING_COUNTED),
       store.messagesWithNoticesDue(0, NOTICES_COUNTED),
       scheduleStates(reader, this.#deps.schedules(), clock),
-      this.#deps.listings(),
+      listings.stopped(),
     ])
-    return attentionOf({
+    return {
       storeUnavailable: this.#storeUnavailable,
-      tokens: tokens.states(),
       schedules,
-      limits: this.#deps.limits.states(),
-      listings,
-      quotas: this.#deps.quotas(),
+      stopped,
       now,
       tally,
       expiring: { count: expiring, isAtLeast: expiring === EXPIRING_COUNTED, within: EXPIRING_WITHIN },
       noticesDue: { count: due.length, isAtLeast: due.length === NOTICES_COUNTED },
       warnings: notes === null ? null : { ...notes, since: clock.wall.queueTime(notes.since) },
-    })
+    }
   }
 
   #tally(): Promise<LiveStatus['tally']> {

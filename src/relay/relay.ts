@@ -105,7 +105,7 @@ export class Relay {
       tokens: this.accessTokens,
       schedules: () => this.config.schedule,
       limits: this.#queue.limits.limits,
-      listings: () => this.suppressions.obstacles(),
+      listings: this.suppressions,
       quotas: () => this.quotas.full,
       log,
     })

@@ -1,7 +1,8 @@
 /** Opens the schedules of a relay: the runner with its work. The daemon and the test kit give them their ports. */
 import type { DomainReport } from '../domain-check/domain-report.ts'
+import { attentionOf } from '../queue/attention.ts'
 import type { Operations } from '../queue/operations.ts'
-import { readStatus } from '../queue/queue-status.ts'
+import { readStatus, type LiveStatus } from '../queue/queue-status.ts'
 import { answerQuestion } from '../relay/domain-question.ts'
 import type { Relay } from '../relay/relay.ts'
 import { statusJson } from '../resources/status-json.ts'
@@ -21,6 +22,8 @@ interface ScheduleParts {
   readonly store: QueueStore
   readonly reader: QueueReader
   readonly operations: () => Operations
+  /** State in the memory of all nodes. */
+  readonly live: () => Promise<LiveStatus>
   readonly clock: Clock
   readonly random: Random
   readonly net: Net
@@ -46,11 +49,12 @@ export function openSchedules(parts: ScheduleParts): ScheduleRunner {
   return new ScheduleRunner({ ...parts, recorder: relay.recorder, tables: () => relay.config.schedule, work })
 }
 
-async function report(since: QueueTime, { relay, reader, clock }: ScheduleParts): Promise<Report> {
+async function report(since: QueueTime, { relay, reader, clock, live }: ScheduleParts): Promise<Report> {
   const { minutes } = await reader.traffic(since)
   const schedules = relay.config.schedule
-  const status = await readStatus({ reader, clock, schedules }, await relay.status.brief())
-  const attention = await relay.status.attention(reader)
+  const known = await live()
+  const status = await readStatus({ reader, clock, schedules }, known)
+  const attention = attentionOf(await relay.status.attention(reader), known)
   const { wall } = clock
   const facts = { name: relay.config.myhostname, since: wall.of(since), traffic: sumOfTraffic(minutes) }
   return reportOf({ ...facts, status: statusJson(status, wall), attention }, clock)

@@ -1,9 +1,10 @@
 /** The suppression list of a relay: which recipients it refuses, its changes, and the watch over deliveries. Nothing runs while `suppression = no`. */
 import type { Config } from '../config/options.ts'
 import { domainOf } from '../mail/address.ts'
+import type { DestinationName } from '../mail/message.ts'
 import { rethrowUnlessUnavailable } from '../store/queue-store.ts'
-import { ALL_SENDERS, isListed, type Suppression, type SuppressionKey } from '../store/records/suppression-entry.ts'
-import { DAY, HOUR, SECOND, type QueueTime } from '../system/clock.ts'
+import { ALL_SENDERS, isListed, type Suppression, type SuppressionKey, type SuppressionStop } from '../store/records/suppression-entry.ts'
+import { DAY, HOUR, SECOND } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import { TaskSet } from '../system/task-set.ts'
 import { onEvents } from '../telemetry/events.ts'
@@ -21,14 +22,6 @@ interface SuppressionsDeps extends Omit<AutomaticListingsDeps, 'index' | 'change
 export interface SuppressedRecipient {
   readonly entry: Suppression
   readonly isRefused: boolean
-}
-
-/** Obstacles to automatic listings. */
-export interface ListingObstacles {
-  /** Destinations with too many failures. */
-  readonly braked: readonly string[]
-  /** Sender domains with too many entries, and since when. */
-  readonly stopped: readonly { readonly scope: string; readonly at: QueueTime }[]
 }
 
 const TASK = { failed: rethrowUnlessUnavailable }
@@ -109,13 +102,13 @@ export class Suppressions {
   }
 
   /** Destinations with too many failures, to which this node delivers. No address there is listed for now. */
-  get braked(): readonly string[] {
+  get braked(): readonly DestinationName[] {
     return this.isOn ? this.#listings.braked : []
   }
 
-  async obstacles(): Promise<ListingObstacles> {
-    if (!this.isOn) return { braked: [], stopped: [] }
-    return { braked: this.braked, stopped: await this.#deps.store.records.suppressionStops.all() }
+  /** Sender domains with too many entries, for which no address is listed. */
+  async stopped(): Promise<readonly SuppressionStop[]> {
+    return this.isOn ? this.#deps.store.records.suppressionStops.all() : []
   }
 }
 

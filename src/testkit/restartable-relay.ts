@@ -177,6 +177,7 @@ export class RestartableRelay {
       events,
       reader: this.#life.readingBy(this.#queue.reader),
       operations: () => this.operations(),
+      live: () => this.#relay.status.brief(),
       node: 'world',
       isShared: false,
       backup: (run, action) => {

@@ -181,6 +181,28 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
     }
   })
 
+  test('name the destinations at which no address is listed, whichever node delivers to them', { timeout: 240_000 }, async () => {
+    const cluster = await NodeCluster.open({ node_lease: '4s', suppression: 'yes' })
+    try {
+      const both = await Promise.all([startWithPage(cluster, 'n1'), startWithPage(cluster, 'n2')])
+      await cluster.balanced('n1', 'n2')
+      const { load } = both[0].node
+      // A failure is that of the destination from 20 recipients on.
+      load.start(2, (number) => {
+        if (load.acknowledged.size >= 30 * cluster.destinations.length) load.pace = null
+        return `refuse-${number}@d${number % cluster.destinations.length}.example`
+      })
+      for (const { page } of both)
+        for (const name of cluster.destinations) {
+          await until('named', 60_000, async () => textOf(await page.open('suppressions')).includes(`No address at ${name} is listed`))
+        }
+      for (const { page } of both)
+        await until('named by Now', 30_000, async () => textOf(await page.open('')).includes('is listed, because'))
+    } finally {
+      await cluster.close()
+    }
+  })
+
   test('name a node that was killed and the one that has its mail, and so does the status', { timeout: 240_000 }, async () => {
     // The default lease.
     const cluster = await NodeCluster.open({ node_lease: '5s' })

@@ -22,11 +22,8 @@ const RUN: ScheduleRun = {
 
 const CALM: AttentionFacts = {
   storeUnavailable: null,
-  tokens: [{ name: 'm365', user: '', left: 3_600_000, problem: null, failedSince: null }],
   schedules: [],
-  limits: [],
-  listings: { braked: [], stopped: [] },
-  quotas: [],
+  stopped: [],
   now: T0,
   tally: { queues: [] },
   expiring: { count: 0, isAtLeast: false, within: 3_600_000 },
@@ -35,34 +32,22 @@ const CALM: AttentionFacts = {
 }
 
 test('a queue in order needs no attention', () => {
-  expect(attentionOf(CALM)).toEqual([])
+  const tokens = [{ name: 'm365', user: '', left: 3_600_000, problem: null, failedSince: null }]
+  expect(attentionOf(CALM, { tokens, limits: [], quotas: [], braked: [] })).toEqual([])
+  // Nodes of an earlier version answer without these members.
+  expect(attentionOf(CALM, {})).toEqual([])
 })
 
 test('each condition is one entry, the store first', () => {
-  const items = attentionOf({
+  const facts: AttentionFacts = {
     storeUnavailable: { why: 'the disk is full', since: T0 },
-    tokens: [
-      { name: 'm365', user: '', left: null, problem: 'invalid_client: correct it', failedSince: T0 + 1 },
-      { name: 'google', user: 'ann@us.example', left: null, problem: 'no answer within 30 s: wait', failedSince: T0 },
-      // A renewal failed, and the token is still used.
-      { name: 'own', user: '', left: 300_000, problem: 'no answer within 30 s: wait', failedSince: null },
-    ],
     schedules: [
       { table: NIGHTLY, next: null, last: { ...RUN, endedAt: T0 - 2, outcome: 'failed', text: 'no space left' } },
       { table: NIGHTLY, next: null, last: { ...RUN, endedAt: T0 - 1, outcome: 'done' } },
       // Its node is gone.
       { table: NIGHTLY, next: null, last: { ...RUN, until: T0 - 3 } },
     ],
-    quotas: [
-      { quota: 'app', key: 'app@us.example', limit: '1000/1h', action: 'hold', since: T0 },
-      { quota: 'news', key: 'news@us.example', limit: '9/1h', action: 'refuse', since: T0 + 1 },
-    ],
-    listings: { braked: ['big.example'], stopped: [{ scope: 'us.example', at: T0 }] },
-    limits: [
-      { share: null, measure: 'messages', used: 95_000, limit: 100_000, refusedSince: null },
-      { share: 'app', measure: 'bytes', used: 960, limit: 1_000, refusedSince: T0 },
-      { share: 'other', measure: 'bytes', used: 799, limit: 1_000, refusedSince: null },
-    ],
+    stopped: [{ scope: 'us.example', at: T0 }],
     now: T0,
     tally: {
       queues: [{ queue: 'corrupt', messages: 2, recipients: 2, oldestArrival: T0 }],
@@ -70,8 +55,26 @@ test('each condition is one entry, the store first', () => {
     expiring: { count: 4, isAtLeast: false, within: 3_600_000 },
     noticesDue: { count: 20, isAtLeast: true },
     warnings: { count: 2, last: 'no such host', since: T0 },
-  })
-  expect(items).toEqual([
+  }
+  const live: Parameters<typeof attentionOf>[1] = {
+    tokens: [
+      { name: 'm365', user: '', left: null, problem: 'invalid_client: correct it', failedSince: T0 + 1 },
+      { name: 'google', user: 'ann@us.example', left: null, problem: 'no answer within 30 s: wait', failedSince: T0 },
+      // A renewal failed, and the token is still used.
+      { name: 'own', user: '', left: 300_000, problem: 'no answer within 30 s: wait', failedSince: null },
+    ],
+    quotas: [
+      { quota: 'app', key: 'app@us.example', limit: '1000/1h', action: 'hold', since: T0 },
+      { quota: 'news', key: 'news@us.example', limit: '9/1h', action: 'refuse', since: T0 + 1 },
+    ],
+    limits: [
+      { share: null, measure: 'messages', used: 95_000, limit: 100_000, refusedSince: null },
+      { share: 'app', measure: 'bytes', used: 960, limit: 1_000, refusedSince: T0 },
+      { share: 'other', measure: 'bytes', used: 799, limit: 1_000, refusedSince: null },
+    ],
+    braked: ['big.example'],
+  }
+  expect(attentionOf(facts, live)).toEqual([
     { kind: 'store-unavailable', why: 'the disk is full', since: T0 },
     { kind: 'oauth-failed', count: 2, why: 'google: no answer within 30 s: wait', since: T0 },
     { kind: 'schedule-failed', count: 2, why: 'nightly: no space left', since: T0 - 2 },

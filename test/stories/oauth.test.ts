@@ -13,6 +13,7 @@ import { HOUR, MINUTE } from '../../src/system/clock.ts'
 import { openLog } from '../../src/telemetry/log.ts'
 import { openMetrics } from '../../src/telemetry/metrics/metrics.ts'
 import { createWorld, WORLD_CA, type Authority, type AuthorityOptions, type World } from '../../src/testkit/index.ts'
+import { attentionIn } from '../support/attention.ts'
 import { oauthClient } from '../support/oauth-clients.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'oauth-'))
@@ -81,7 +82,7 @@ class Site {
   }
 
   async attention() {
-    const items = attentionJson(await this.world.relay.status.attention(this.world.reader), this.world.clock.wall)
+    const items = attentionJson(await attentionIn(this.world), this.world.clock.wall)
     return items.filter(({ kind }) => kind === 'oauth-failed')
   }
 

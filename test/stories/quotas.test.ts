@@ -6,6 +6,7 @@ import type { RelayConfig } from '../../src/config/relay-config.ts'
 import { createWorld } from '../../src/testkit/create-world.ts'
 import type { World } from '../../src/testkit/world.ts'
 import type { WorldOptions } from '../../src/testkit/options/world-options.ts'
+import { attentionIn } from '../support/attention.ts'
 import { closeAtEnd } from '../support/open-worlds.ts'
 import { dialogue } from '../support/world-dialogue.ts'
 
@@ -39,7 +40,7 @@ const send = (world: World, sender = 'app@us.example', ...to: readonly string[])
 
 test.each(['refuse', 'hold'] as const)('a quota that is used up needs attention until it has room: %s', async (action) => {
   const world = await worldOf({ action })
-  const attention = async () => (await world.relay.status.attention(world.reader)).filter(({ kind }) => kind === 'quotas')
+  const attention = async () => (await attentionIn(world)).filter(({ kind }) => kind === 'quotas')
   await send(world)
   expect(await attention()).toEqual([])
   for (let n = 0; n < 2; n++) await send(world)

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest'
 import { ANY_ENTRY } from '../../src/store/records/audit-log.ts'
 import { createWorld, type World } from '../../src/testkit/index.ts'
 import type { WorldOptions } from '../../src/testkit/options/world-options.ts'
+import { attentionIn } from '../support/attention.ts'
 import { closeAtEnd } from '../support/open-worlds.ts'
 
 const HOUR = 3_600_000
@@ -81,7 +82,7 @@ test('a failed run is an event, needs attention, and is followed by the next one
   expect(await world.events({ types: ['schedule.failed'] })).toMatchObject([
     { data: { schedule: 'copy', action: 'backup', planned_time: 1_767_234_600, text } },
   ])
-  expect(await world.relay.status.attention(world.reader)).toMatchObject([{ kind: 'schedule-failed', count: 1, why: `copy: ${text}` }])
+  expect(await attentionIn(world)).toMatchObject([{ kind: 'schedule-failed', count: 1, why: `copy: ${text}` }])
   await world.advance('1d')
   expect(await runsOf(world, 'copy')).toHaveLength(2)
 })

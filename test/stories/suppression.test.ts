@@ -3,6 +3,7 @@ import nodemailer from 'nodemailer'
 import { describe, expect, test } from 'vitest'
 import type { RelayConfig } from '../../src/config/relay-config.ts'
 import { createWorld, matchers, type World } from '../../src/testkit/index.ts'
+import { attentionIn } from '../support/attention.ts'
 import { closeAtEnd } from '../support/open-worlds.ts'
 
 const GONE = '550 5.1.1 no such user'
@@ -167,7 +168,7 @@ describe('the brakes', () => {
     expect(await send(world, 'bob@far.example')).toEqual([])
     expect(await send(world, 'bob@far.example')).toEqual([])
     expect(await world.store.records.suppressionStops.all()).toMatchObject([{ scope: 'us.example' }])
-    expect(await world.relay.status.attention(world.reader)).toMatchObject([{ kind: 'listings-stopped', count: 1 }])
+    expect(await attentionIn(world)).toMatchObject([{ kind: 'listings-stopped', count: 1 }])
     expect(await world.relay.suppressions.changes.resume('us.example', { who: 'op' })).toBe(true)
     await world.advance('1h')
     expect(await send(world, 'bob@far.example')).toEqual([])

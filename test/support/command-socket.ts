@@ -76,7 +76,6 @@ export async function withCommandSocket(parts: SocketParts, story: (admin: Admin
     quotaChanges: () => new QuotaChanges({ store, clock, tables: () => [], changed: async () => undefined }),
     suppressionChanges: () =>
       new SuppressionChanges({ ...shared, recorder: new EventRecorder(clock), events, changed: async () => undefined }),
-    brakedDestinations: () => [],
     random: systemRandom,
     plan: absent('plan'),
     submissions: absent('submission'),

@@ -96,11 +96,13 @@ const CHANGES = new RecordTable<{ readonly id: number; readonly seq: number }, '
   { id: 'number', seq: 'number' },
   { key: ['id'] },
 )
-const STOPS = new RecordTable<{ readonly scope: string; readonly at: QueueTime }, 'scope'>(
-  'suppression_stop',
-  { scope: 'text', at: 'number' },
-  { key: ['scope'] },
-)
+/** A sender domain for which no addresses are listed, and since when. */
+export interface SuppressionStop {
+  readonly scope: string
+  readonly at: QueueTime
+}
+
+const STOPS = new RecordTable<SuppressionStop, 'scope'>('suppression_stop', { scope: 'text', at: 'number' }, { key: ['scope'] })
 
 // --- statements
 

@@ -91,8 +91,7 @@ const brakeLines = (view: View, braked: ListFacts['braked']): readonly Html[] =>
     (destination) =>
       html`<p class="problem">
         ${shapeOf('warning')} No address at ${destinationPart(view, destination)} is listed, because more than a fifth of its recipients
-        were refused as unknown within an hour${view.node === undefined ? null : `, as ${view.node} has counted them`}. What was listed
-        there within the hour was removed. It goes on by itself when they are fewer.
+        were refused as unknown within an hour. What was listed there within the hour was removed. It goes on by itself when they are fewer.
         <a href="${logLink(view, { event: 'listing-braked', destination })}">Its line in the log</a>
       </p>`,
   )
