@@ -47,7 +47,7 @@ const sendersRoute = (senders: Senders): ApiRoute =>
         .literal('true')
         .transform(() => true)
         .optional()
-        .describe('`true` for mail that waits: not on hold, corrupt or scheduled'),
+        .describe('`true` for mail that waits, also for a later time: not on hold or corrupt'),
       limit: pageLimit,
     }),
     answers: { 200: { about: 'the senders', shape: sendersShape } },

@@ -158,6 +158,7 @@ export async function destinationDetails(view: QueueView, asked: string, visible
       hint: 'GET /destinations has all names',
     })
   const nodeOf = await view.live.owners()
-  const facts = { row, node: nodeOf(name), recent: known?.recent, settings: settingsOf(view, name), asOf: asOf(view) }
+  const scheduled = await view.reader.scheduledAt(name)
+  const facts = { row, node: nodeOf(name), scheduled, recent: known?.recent, settings: settingsOf(view, name), asOf: asOf(view) }
   return destinationDetailsJson(facts, view.clock.wall)
 }

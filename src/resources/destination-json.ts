@@ -151,6 +151,7 @@ const recentCause = z.object({ cause: z.string(), attempts: count })
 
 export const destinationDetailsShape = destinationShape
   .extend({
+    scheduled: count.describe('of the recipients that wait, those of mail that is scheduled for later'),
     last_outcomes: z.array(z.string()).describe('outcomes of the last attempts, oldest first'),
     last_causes: z.array(recentCause),
     last_windows: z.array(z.number()).describe('the window after each of its last changes, oldest first'),
@@ -164,6 +165,8 @@ export type DestinationDetailsJson = Json<typeof destinationDetailsShape>
 export interface DestinationDetails {
   readonly row: DestinationRow
   readonly node: string | null
+  /** Of the recipients that wait, those of scheduled mail. */
+  readonly scheduled: number
   /** Undefined for a destination that is not in memory. */
   readonly recent: RecentAttempts | undefined
   /** Heading of the table that applies, and the settings as texts. */
@@ -172,10 +175,11 @@ export interface DestinationDetails {
 }
 
 export const destinationDetailsJson = (
-  { row, node, recent, settings, asOf }: DestinationDetails,
+  { row, node, scheduled, recent, settings, asOf }: DestinationDetails,
   wall: WallView,
 ): DestinationDetailsJson => ({
   ...destinationJson(row, node, wall),
+  scheduled,
   last_outcomes: recent?.outcomes ?? [],
   last_causes: recent?.causes ?? [],
   last_windows: recent?.windows ?? [],

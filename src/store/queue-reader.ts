@@ -231,6 +231,8 @@ export interface QueueReader extends OutboxReader {
   destinationLoads(page: { readonly after: DestinationName; readonly limit: number }): Promise<readonly DestinationLoad[]>
   /** The load of one destination; all zero when it has no mail. */
   destinationLoad(name: DestinationName): Promise<DestinationLoad>
+  /** Of the recipients that wait for a destination, those of scheduled mail. */
+  scheduledAt(name: DestinationName): Promise<number>
   /** Counts one slice of the live recipients that wait or are on hold, by destination and cause. Scheduled mail is left out. */
   causes(page: CausePage): Promise<CauseSlice>
   /** Messages that have left the queue, the last one first. `before` is null for the first page. */

@@ -39,6 +39,7 @@ const METHODS: { readonly [M in ReaderMethod]: true } = {
   destinationNames: true,
   destinationLoads: true,
   destinationLoad: true,
+  scheduledAt: true,
   destinationRecords: true,
   clockRecord: true,
   placedBy: true,

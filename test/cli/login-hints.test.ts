@@ -91,7 +91,10 @@ test('the page shows it beside the last reply and the cause', () => {
     requester: { name: 'root', mayOperate: true, mayAdminister: true, mayReadContent: true },
   }
   const facts = {
-    destination: destinationDetailsJson({ row, node: null, recent: undefined, settings: { table: null, values: {} }, asOf: 1 }, clock.wall),
+    destination: destinationDetailsJson(
+      { row, node: null, scheduled: 0, recent: undefined, settings: { table: null, values: {} }, asOf: 1 },
+      clock.wall,
+    ),
     causes: { as_of: 1, causes: [causeJson(cause, clock.wall)] },
     senders: null,
     differing: [],

@@ -52,6 +52,17 @@ export function timesOfMessages(subject: () => Subject): void {
     expect((await completeTally(() => store.tally(9))).queues).toMatchObject([{ queue: 'scheduled', messages: 1, recipients: 2 }])
   })
 
+  test('recipients of scheduled mail are counted by destination, but not what is on hold or due', async () => {
+    const { store, reader } = subject()
+    const { id, notBefore } = await scheduled(subject())
+    await scheduled(subject(), { hold: true })
+    await store.enqueue(mail(store, { to: [{ address: 'eve@far.example' }] }))
+    expect(await reader.destinationLoad('far.example')).toMatchObject({ waiting: 3 })
+    expect([await reader.scheduledAt('far.example'), await reader.scheduledAt('near.example')]).toEqual([2, 0])
+    expect((await store.endSchedules(notBefore)).ended).toContain(id)
+    expect(await reader.scheduledAt('far.example')).toBe(0)
+  })
+
   test('the state ends when the time has come', async () => {
     const { store } = subject()
     const { id, notBefore } = await scheduled(subject())

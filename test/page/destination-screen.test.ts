@@ -27,7 +27,7 @@ const VIEW: View = {
 /** The words of the screen, with its causes and senders still uncounted. */
 function wordsOf(live: Partial<LiveDestination>, load?: DestinationLoad): string {
   const row = { name: NAME, load, live: liveDestination(NAME, live), record: undefined, provider: null }
-  const details = { row, node: null, recent: undefined, settings: { table: null, values: {} }, asOf: VIEW.now }
+  const details = { row, node: null, scheduled: 0, recent: undefined, settings: { table: null, values: {} }, asOf: VIEW.now }
   const facts = { destination: destinationDetailsJson(details, clock.wall), causes: null, senders: null, differing: [] }
   return destinationScreen(VIEW, facts)
     .main.markup.replaceAll(/<[^>]*>/g, ' ')

@@ -200,12 +200,23 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
   [{ waiting: 4 }, '4 recipients wait.'],
   // Scheduled mail has no cause.
   [
-    { waiting: 2_020, next_due_time: at('16:28'), causes: [] },
+    { waiting: 2_020, scheduled: 2_020, next_due_time: at('16:28'), causes: [] },
     '2,020 recipients wait for a later time, as scheduled mail does. The next attempt is at 17:28.',
   ],
   [
-    { waiting: 1, next_due_time: at('16:28'), causes: [cause('450 4.2.1 busy', 7, true)] },
+    { waiting: 1, scheduled: 1, next_due_time: at('16:28'), causes: [cause('450 4.2.1 busy', 7, true)] },
     '1 recipient waits for a later time, as scheduled mail does. The next attempt is at 17:28.',
+  ],
+  // Mail that was deferred after the causes were counted.
+  [{ waiting: 2, next_due_time: at('16:28'), causes: [] }, '2 recipients wait. The next attempt is at 17:28.'],
+  [
+    { waiting: 120, scheduled: 31, causes: [cause('421 4.7.28 unusual rate', 16), cause(null, 73)] },
+    '120 recipients wait: 13 % for 421 4.7.28 unusual rate. 73 were not tried yet. 31 are scheduled for a later time.',
+  ],
+  [{ waiting: 5, scheduled: 1 }, '5 recipients wait. 1 is scheduled for a later time.'],
+  [
+    { waiting: 10, state: 'dead', scheduled: 4, causes: [cause('450 4.2.1 busy', 6)] },
+    '10 recipients wait: 60 % for 450 4.2.1 busy. 4 are scheduled for a later time.',
   ],
   [{ waiting: 2, next_due_time: at('15:59'), causes: [] }, '2 recipients wait. The next attempt is due now.'],
   [{ waiting: 2, in_flight: 1, next_due_time: at('16:28'), causes: [] }, '2 recipients wait. The next attempt is at 17:28.'],
@@ -237,6 +248,15 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
     '10 recipients wait until the destination is resumed.',
   ],
   [{ waiting: 10, state: 'suspended', suspended_until: at('18:00') }, '10 recipients wait until the destination is resumed at 19:00.'],
+  // None of the scheduled mail waits for the resumption alone.
+  [
+    { waiting: 3, scheduled: 3, state: 'suspended', suspended_until: at('18:00'), next_due_time: at('18:30') },
+    '3 recipients wait for a later time, as scheduled mail does; nothing is tried until the destination is resumed at 19:00.',
+  ],
+  [
+    { waiting: 126, scheduled: 20, state: 'suspended', suspended_with: 'othermail', suspended_until: at('18:00') },
+    '126 recipients wait: 106 until the provider othermail is resumed at 19:00, 20 for a later time, as scheduled mail does.',
+  ],
   [
     { waiting: 10, state: 'suspended', suspended_with: 'yahoo', suspended_until: at('18:00') },
     '10 recipients wait until the provider yahoo is resumed at 19:00.',
@@ -275,7 +295,15 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
 ]
 
 test('mail that is due at a destination with a message rate', () => {
-  const due = { state: 'open', waiting: 9, in_flight: 0, next_due_time: 0, suspended_until: null, suspended_with: null } as const
+  const due = {
+    state: 'open',
+    waiting: 9,
+    scheduled: 0,
+    in_flight: 0,
+    next_due_time: 0,
+    suspended_until: null,
+    suspended_with: null,
+  } as const
   expect(destinationSentence({ ...due, message_rate: 7.04 }, null, AT)).toBe(
     '9 recipients wait. The next attempt is due now, at most 7 a minute.',
   )
@@ -285,6 +313,7 @@ test.each(DESTINATION_STATES)('a destination %j: %s', ({ causes = null, ...more 
   const state = {
     state: 'open',
     waiting: 0,
+    scheduled: 0,
     in_flight: 0,
     next_due_time: null,
     suspended_until: null,

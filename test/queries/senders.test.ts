@@ -2,6 +2,9 @@
 import { expect, test } from 'vitest'
 import { Senders } from '../../src/queries/counts/senders.ts'
 import { ApiWorld } from '../support/api-world.ts'
+import { HOUR } from '../../src/system/clock.ts'
+
+const LATER = { notBefore: HOUR * 24 * 365 * 100, scheduled: true, holdRequest: 'for;3600' }
 
 test('the senders are those of all messages, the largest first, and a limited client sees its own', async () => {
   const world = await ApiWorld.open('sqlite')
@@ -18,8 +21,11 @@ test('the senders are those of all messages, the largest first, and a limited cl
       { sender: 'app0@us.example', messages: 2 },
     ])
     expect(await senders.of({}, 1, { visible: '*.example.org', signal })).toMatchObject({ messages: 560, senders_counted: 280 })
+    // Mail on hold does not wait, mail for later does.
+    await world.queue.operate('hold', 'all')
+    for (let n = 0; n < 2; n++) await world.queue.accept([`then${n}@b.example`], { sender: 'news@us.example', times: LATER })
     const { json } = await world.api.get('/senders?destination=b.example&waits=true&limit=1')
-    expect(json).toMatchObject({ senders: [{ sender: 'spam@us.example', messages: 40 }], messages: 40 })
+    expect(json).toMatchObject({ senders: [{ sender: 'news@us.example', messages: 2 }], senders_counted: 1, messages: 2 })
   } finally {
     await world.close()
   }

@@ -43,6 +43,7 @@ export function readerStatements({ spelling, place, columns }: EngineStatements)
     newestRecipientsAt: sql.recipientsAt(place, { ...at, newestFirst: true }),
     countAt: sql.countAt(place, 10),
     loadOf: sql.loadOf(place),
+    scheduledAt: sql.scheduledAt(place, spelling),
     busyDestinations: sql.busyDestinations('', 10, spelling),
     expiring: sql.expiring(1, 10, spelling),
     queuesOf: sql.queuesOf([1], spelling),

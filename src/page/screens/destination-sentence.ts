@@ -12,7 +12,7 @@ import { percentText } from './now-sentence.ts'
 
 export type DestinationState = Pick<
   DestinationDetailsJson,
-  'state' | 'waiting' | 'in_flight' | 'next_due_time' | 'message_rate' | 'suspended_until' | 'suspended_with'
+  'state' | 'waiting' | 'scheduled' | 'in_flight' | 'next_due_time' | 'message_rate' | 'suspended_until' | 'suspended_with'
 >
 export type WaitingCause = Pick<CauseJson, 'kind' | 'on_hold' | 'cause' | 'recipients'>
 
@@ -23,6 +23,13 @@ const NAMED_SHARE = 0.05
 /** `until the destination is resumed`; the suspension of a provider ends with that of the provider only. */
 const untilResumed = ({ suspended_with: provider }: DestinationState): string =>
   `until ${provider === null ? 'the destination' : `the provider ${provider}`} is resumed`
+
+/** `until the destination is resumed at 21:10` */
+const untilResumedAt = (one: DestinationState, at: ZonedNow): string =>
+  `${untilResumed(one)}${one.suspended_until === null ? '' : ` at ${clockText(at, one.suspended_until)}`}`
+
+/** Recipients that wait, and of them those of scheduled mail, which were counted a moment later. */
+const countedIn = ({ waiting, scheduled }: DestinationState) => ({ waiting, later: Math.min(scheduled, waiting) })
 
 function idle(one: DestinationState): string {
   const { state, in_flight: flight } = one
@@ -85,16 +92,28 @@ function nextText({ state, next_due_time: next, message_rate: rate }: Destinatio
   return next * 1_000 <= at.now ? ` The next attempt is due now${rateText(rate)}.` : ` The next attempt is at ${clockText(at, next)}.`
 }
 
-/** True for mail without a cause, of which none is due: it is scheduled, or was deferred after the causes were counted. */
-const isForLater = ({ state, in_flight: flight, next_due_time: next }: DestinationState, causes: readonly WaitingCause[], at: ZonedNow) =>
-  !isClosed({ state }) && flight === 0 && next !== null && next * 1_000 > at.now && causes.every(({ on_hold: isHeld }) => isHeld)
+const FOR_LATER = 'for a later time, as scheduled mail does'
+
+/** Mail of a suspended destination: scheduled mail has its own time, but none is tried before the resumption. */
+function suspendedText(one: DestinationState, at: ZonedNow): string {
+  const { waiting, later } = countedIn(one)
+  const end = untilResumedAt(one, at)
+  if (later === 0) return `${waits(waiting)} ${end}.`
+  if (later === waiting) return `${waits(waiting)} ${FOR_LATER}; nothing is tried ${end}.`
+  return `${waits(waiting)}: ${grouped(waiting - later)} ${end}, ${grouped(later)} ${FOR_LATER}.`
+}
+
+/** ` 31 are scheduled for a later time.` */
+function scheduledText(one: DestinationState): string {
+  const { later } = countedIn(one)
+  return later === 0 ? '' : ` ${grouped(later)} ${later === 1 ? 'is' : 'are'} scheduled for a later time.`
+}
 
 /** `causes` is null while they are counted. */
 export function destinationSentence(one: DestinationState, causes: readonly WaitingCause[] | null, at: ZonedNow): string {
   const all = one.waiting
   if (all === 0) return idle(one)
-  if (one.state === 'suspended')
-    return `${waits(all)} ${untilResumed(one)}${one.suspended_until === null ? '' : ` at ${clockText(at, one.suspended_until)}`}.`
-  if (causes !== null && isForLater(one, causes, at)) return `${waits(all)} for a later time, as scheduled mail does.${nextText(one, at)}`
-  return `${ended(`${waits(all)}${causesText(causes ?? [], all)}`)}${untriedText(causes ?? [], one)}${nextText(one, at)}`
+  if (one.state === 'suspended') return suspendedText(one, at)
+  if (countedIn(one).later === all) return `${waits(all)} ${FOR_LATER}.${nextText(one, at)}`
+  return `${ended(`${waits(all)}${causesText(causes ?? [], all)}`)}${untriedText(causes ?? [], one)}${scheduledText(one)}${nextText(one, at)}`
 }

@@ -15,8 +15,8 @@ const SLICE = 16_000
 /** Maximum number of senders that are counted apart. The messages of further ones are counted together. */
 const MOST_SENDERS = 20_000
 
-/** Mail that waits: mail on hold does not. */
-const WAITING = ['incoming', 'active', 'deferred'] as const
+/** Mail that waits, as the recipients of a destination are counted: also for a later time, but not on hold. */
+const WAITING = ['incoming', 'active', 'deferred', 'scheduled'] as const
 
 interface SenderCounts {
   readonly bySender: ReadonlyMap<string, number>

@@ -173,6 +173,12 @@ export class MemoryReader implements ReaderEngine {
     }
   }
 
+  scheduledAt(destination: DestinationName): number {
+    const scheduled = [...this.#queue.messages.values()].filter(({ message }) => message.scheduled === true)
+    return scheduled.flatMap(({ recipients }) => recipients.filter((one) => one.destination === destination && one.state === 'waiting'))
+      .length
+  }
+
   causes({ after, size, destination }: CausePage): CauseSlice {
     const live = inOrder(this.#queue).flatMap(({ message, placement, recipients, history }) =>
       recipients.filter((one) => one.id > after).map((one) => ({ message, placement, one, history })),

@@ -30,6 +30,7 @@ export const POSTGRES: Spelling = {
       and exists (select 1 from recipient r where ${THEIRS} and r.settled_at is null and ${condition})`,
   leased: `message.id = any (array(select ${messageIdOf('id')} from recipient where leased_by is not null))`,
   scheduled: 'message.id in (select id from message where scheduled)',
+  scheduledIds: 'select id from message where scheduled offset 0',
   aside: null,
   trash: 'message',
   fence: 'offset 0',

@@ -58,6 +58,7 @@ type MailMethod =
   | 'destinationNames'
   | 'destinationLoads'
   | 'destinationLoad'
+  | 'scheduledAt'
   | 'causes'
   | 'departed'
   | 'search'
@@ -102,6 +103,7 @@ function mailReads(engine: ReadingEngine): MailReads {
     destinationNames: (page) => destinationNames(spelling, page),
     destinationLoads: (page) => destinationLoads(engine, page),
     destinationLoad: (name) => destinationLoad(engine, name),
+    scheduledAt: (name) => scheduledAt(engine, name),
     causes: (page) => causes(engine, page),
     departed: (filter, page) => departed(spelling, filter, page),
     search: (terms, page) => search(engine, terms, page),
@@ -167,6 +169,11 @@ function* destinationLoads(engine: ReadingEngine, page: NamePage): Read<readonly
 function* destinationLoad(engine: ReadingEngine, destination: DestinationName): Read<DestinationLoad> {
   const load = yield* rowOf<Omit<DestinationLoad, 'destination'>>(sql.loadOf(yield* engine.place(destination)))
   return { destination, ...(load ?? { waiting: 0, leased: 0, nextDueAt: null }) }
+}
+
+function* scheduledAt(engine: ReadingEngine, destination: DestinationName): Read<number> {
+  const row = yield* rowOf<{ scheduled: number }>(sql.scheduledAt(yield* engine.place(destination), engine.spelling))
+  return row?.scheduled ?? 0
 }
 
 function* causes({ spelling, place: placeOf }: ReadingEngine, { after, size, destination }: CausePage): Read<CauseSlice> {

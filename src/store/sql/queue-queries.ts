@@ -9,6 +9,7 @@ import type { SearchTerm } from '../search/search-terms.ts'
 import type { HistoryFilter } from '../queue-reader.ts'
 import { namesIn, QUEUE_NAME, THEIRS } from './message-selection.ts'
 import { APART, PLACING_ACTIONS, type AuditId } from '../records/audit-log.ts'
+import { messageIdOf } from './id-ranges.ts'
 import { statement, type Add, type Query } from './read.ts'
 import type { IdRange, Place, PlaceOf, Spelling } from './spelling.ts'
 
@@ -69,6 +70,15 @@ export const loadOf = (place: PlaceOf): Query =>
     const { due, suspect, leased, nextDueAt } = place(add)
     const count = (ids: string): string => `(select count(*) from (${ids}) counted)`
     return `select ${count(due)} + ${count(suspect)} as waiting, ${count(leased)} as leased, ${nextDueAt} as "nextDueAt"`
+  })
+
+/** Of the recipients that wait at a destination, those of scheduled mail. */
+export const scheduledAt = (place: PlaceOf, { scheduledIds }: Spelling): Query =>
+  statement((add) => {
+    const { due, suspect } = place(add)
+    return `
+      select count(*) as scheduled from (${due} union all ${suspect}) waiting
+      where ${messageIdOf('waiting.id')} in (${scheduledIds})`
   })
 
 export const busyDestinations = (after: DestinationName, limit: number, spelling: Spelling): Query =>

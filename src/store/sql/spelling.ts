@@ -31,6 +31,8 @@ export interface Spelling {
   readonly leased: string
   /** The messages that wait for the time that their clients named, found by their index. */
   readonly scheduled: string
+  /** Selects the ids of these messages, in a subquery that is planned by itself. */
+  readonly scheduledIds: string
   /** The table of messages by an index of those outside of the ordinary queues; null without such an index. */
   readonly aside: string | null
   /** The table of messages by the index of the trash. */

@@ -54,6 +54,7 @@ const WALKS: Record<string, string> = {
   'newestRecipientsAt: recipient by recipient_leased': 'as large as all active queues',
   'countAt: recipient by recipient_leased': 'as large as all active queues',
   'loadOf: recipient by recipient_leased': 'as large as all active queues',
+  'scheduledAt: message by message_scheduled': 'reads the messages that are for later once',
   'busyDestinations: recipient by recipient_leased': 'as large as all active queues',
   'pruneHistory: history by history_pkey': 'from the old end, up to a limit, and the last row',
   'lastMessage: message by message_pkey': 'the last row',
@@ -107,6 +108,7 @@ const INDEXES: Record<string, readonly string[]> = {
   recipientsAt: ['recipient_due', 'recipient_suspect', 'recipient_leased', 'recipient_parked'],
   countAt: ['recipient_due', 'recipient_suspect', 'recipient_leased', 'recipient_parked'],
   loadOf: ['recipient_due', 'recipient_suspect', 'recipient_leased'],
+  scheduledAt: ['recipient_due', 'recipient_suspect', 'message_scheduled'],
 }
 
 const indexesIn = (plan: Plan): readonly string[] => [

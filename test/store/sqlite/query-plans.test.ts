@@ -31,6 +31,8 @@ const WALKS: Record<string, string> = {
   'keptBytes: SCAN kept_content USING COVERING INDEX kept_content_until': 'the sum of all, without the rows',
   'oldestKept: SCAN kept_content USING INDEX kept_content_until': 'from the old end, up to a limit',
   'loadOf: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
+  'scheduledAt: SCAN recipient USING INDEX recipient_suspect': 'as large as what was in flight at two crashes',
+  'scheduledAt: SCAN message USING COVERING INDEX message_scheduled': 'reads the messages that are for later once',
 }
 
 const db = openInMemory()

@@ -8,6 +8,7 @@ import { like } from '../records/record-calls.ts'
 import { matchOf, type SearchTable } from '../search/search-queries.ts'
 
 const WAITING = `recipient indexed by recipient_due where ${DUE_INDEX}`
+const SCHEDULED = 'select id from message indexed by message_scheduled where scheduled = 1'
 const LEASED = `recipient indexed by recipient_leased where state = 'leased'`
 
 /** The first destination with waiting mail behind another. */
@@ -29,7 +30,8 @@ export const SQLITE: Spelling = {
     `message.id in (select ${messageIdOf('r.id')} from recipient r
       where r.id ${recipientRange(`(${add(after)} + 1)`, add(through))} and r.settled_at is null and ${condition})`,
   leased: `message.id in (select ${messageIdOf('id')} from ${LEASED})`,
-  scheduled: 'message.id in (select id from message indexed by message_scheduled where scheduled = 1)',
+  scheduled: `message.id in (${SCHEDULED})`,
+  scheduledIds: SCHEDULED,
   aside: 'message indexed by message_aside',
   trash: 'message indexed by message_trash',
   fence: '',
