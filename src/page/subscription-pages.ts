@@ -89,7 +89,7 @@ const planRoute = (deps: PageDeps): Route =>
     async (request, view) => {
       const { events: kind, since, event } = request.asked
       const asked = replayRequest.safeParse({ events: kind, since: orUndefined(since), event: orUndefined(event) })
-      if (!asked.success) return screenAnswer(view, replayProblem(view, nameOf(request)), 422)
+      if (!asked.success) return screenAnswer(view, replayProblem(view, nameOf(request), since), 422)
       const events = replayedBy(asked.data)
       const { subscription: one, events: count } = await replayPlan(deps.view, nameOf(request), events, request.requester)
       return screenAnswer(view, replayScreen(view, { subscription: one, events, count }))

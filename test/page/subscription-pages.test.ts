@@ -101,6 +101,8 @@ test('events of a time are sent again with their ids', async () => {
       await post('webhooks/takes/replay', `events=since&since=${since}`),
     ]
     expect([since, ...refused.map(({ status }) => status)]).toEqual([since, 422, 422])
+    const form = (await refused[0]?.text()) ?? ''
+    expect(form).toMatch(new RegExp(`name="since"[^>]* value="${since}"`))
   }
 })
 

@@ -53,13 +53,11 @@ function buttons(view: View, one: SubscriptionJson): readonly Html[] {
   ]
 }
 
-const sinceForm = (view: View, { name, to }: SubscriptionJson): Html | null =>
-  !view.requester.mayOperate || to === ''
-    ? null
-    : html`<form class="filter" action="${linkTo(view, `${subscriptionPlace(name)}/replay`)}" method="get" data-dialog>
-        ${hidden({ events: 'since' })} ${field({ name: 'since', label: 'Events of the last', value: '', example: '2h', isRequired: true })}
-        <button type="submit">Replay…</button>
-      </form>`
+const sinceForm = (view: View, name: string, since: string): Html =>
+  html`<form class="filter" action="${linkTo(view, `${subscriptionPlace(name)}/replay`)}" method="get" data-dialog>
+    ${hidden({ events: 'since' })} ${field({ name: 'since', label: 'Events of the last', value: since, example: '2h', isRequired: true })}
+    <button type="submit">Replay…</button>
+  </form>`
 
 const PARKED_FROM = `An event is parked after ${REFUSALS_UNTIL_PARKED} refusals with 4xx, and the next ones are sent.`
 
@@ -70,7 +68,7 @@ const listed = (patterns: readonly string[], otherwise: string): string => (patt
 export function subscriptionScreen(view: View, { subscription, parked, latest, after, replayed }: SubscriptionFacts): Screen {
   const { name, owner, to, types, destinations, senders, format, batch, why, lost, oldest_time: oldest } = subscription
   const place = subscriptionPlace(name)
-  const again = sinceForm(view, subscription)
+  const again = !view.requester.mayOperate || to === '' ? null : sinceForm(view, name, '')
   return {
     title: `Webhook ${name}`,
     place: 'webhooks',
@@ -202,8 +200,8 @@ export function replayScreen(view: View, replay: ReplayFacts): Screen {
   }
 }
 
-/** A replay whose time or event was not understood. */
-export const replayProblem = (view: View, name: string): Screen => ({
+/** A replay whose time or event was not understood, with the form of the time as it was sent. */
+export const replayProblem = (view: View, name: string, since: string): Screen => ({
   title: 'Replay',
   place: 'webhooks',
   main: html`<div class="panel" data-panel>
@@ -211,6 +209,7 @@ export const replayProblem = (view: View, name: string): Screen => ({
     <p class="problem" role="alert">
       ${shapeOf('warning')} Expected a time such as 30m, 2h or 1d, or the id of an event. Nothing was changed.
     </p>
+    ${since === '' ? null : sinceForm(view, name, since)}
     <p class="buttons"><a class="button" href="${linkTo(view, subscriptionPlace(name))}" data-close>Back</a></p>
   </div>`,
 })
