@@ -15,7 +15,7 @@ import type { EventRecorder } from '../outbox/event-recorder.ts'
 import type { Events } from '../telemetry/events.ts'
 import type { BulkOperation, OperationName } from './operation-request.ts'
 import { rescheduled, timesBefore, type NewTimes } from './rescheduling.ts'
-import type { SelectedMessage } from './selected-messages.ts'
+import { isSentNow, type SelectedMessage } from './selected-messages.ts'
 
 /** Effects on the scheduler. */
 export interface SchedulerControl {
@@ -211,7 +211,7 @@ async function stepsOf(
     case 'reclass':
       return named === null ? messages.flatMap(reclassedBack) : sharing(messages, { kind, class: named })
     case 'release':
-      return each(async (message) => (message.queue === 'scheduled' ? releasing(deps, message, now) : [{ message, operation: { kind } }]))
+      return each(async (message) => (isSentNow(kind, message) ? releasing(deps, message, now) : [{ message, operation: { kind } }]))
     case 'delete':
       return sharing(messages, { kind, now, purge })
     case 'flush':

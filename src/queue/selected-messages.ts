@@ -34,6 +34,10 @@ export type SelectedMessage = Pick<Message, 'id' | 'createdAt'> & {
   readonly former?: Former | undefined
 }
 
+/** True for scheduled mail that a release sends now: it gets another time, and no other place. */
+export const isSentNow = (operation: OperationName, { queue }: Pick<SelectedMessage, 'queue'>): boolean =>
+  operation === 'release' && queue === 'scheduled'
+
 type Selecting = Pick<BulkOperation, 'operation' | 'queues' | 'purge'>
 
 /**
@@ -41,7 +45,9 @@ type Selecting = Pick<BulkOperation, 'operation' | 'queues' | 'purge'>
  */
 export function mayChange({ operation, queues, purge }: Selecting, queue: FoundMessage['queue']): boolean {
   if (queues !== null && !queues.some((name) => name === queue)) return false
-  return operation === 'flush' || appliesAt({ kind: operation, purge }, isAside(queue) ? queue : 'queued')
+  return (
+    operation === 'flush' || isSentNow(operation, { queue }) || appliesAt({ kind: operation, purge }, isAside(queue) ? queue : 'queued')
+  )
 }
 
 /** The messages of a selection that an operation may change. */

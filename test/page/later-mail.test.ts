@@ -36,7 +36,7 @@ test('the planner opens with a plan of these settings, and a refusal begins with
 
 test('the consequences of an operation are true for one message and for several', async () => {
   const id = /messages\/(\w{8,})"/.exec(await textOf('messages'))?.[1]
-  for (const operation of ['hold', 'expire', 'delete', 'requeue', 'flush']) {
+  for (const operation of ['hold', 'release', 'expire', 'delete', 'requeue', 'flush']) {
     const plan = await textOf(`operations/new?operation=${operation}&scope=ids&id=${id}`)
     expect(plan).toContain('<p>Each message ')
     expect(plan).not.toMatch(/\b(?:They|Their|them)\b/)

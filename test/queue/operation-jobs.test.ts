@@ -16,7 +16,7 @@ import { intercepted } from '../../src/store/methods.ts'
 import { DAY, MINUTE } from '../../src/system/clock.ts'
 import { Events } from '../../src/telemetry/events.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
-import { deferred, queue, settleOne, T0 } from '../conformance/mail.ts'
+import { deferred, mail as mailOf, queue, settleOne, T0 } from '../conformance/mail.ts'
 import { RETENTION } from '../support/operate.ts'
 
 const MESSAGES = 200
@@ -239,6 +239,26 @@ test('a plan counts only mail that the operation can change, by filter, by queue
   expect(await planned('restore', named)).toBe(0)
   const held = await world.jobs.start(order('hold', { selection: all })).then(({ ended }) => ended)
   expect([held.matched, held.changed]).toEqual([MESSAGES, MESSAGES - 2])
+})
+
+test('a release of scheduled mail, which has its own time, is counted in a plan and in a dry run, and sends it', async () => {
+  const { store } = world
+  const entry = mailOf(store, { at: T0, to: [{ address: 'eve@far.example', dueAt: T0 + DAY }] })
+  const message = { ...entry.message, notBefore: T0 + DAY, scheduled: true, holdRequest: 'for;86400' }
+  await store.enqueue({ ...entry, message })
+  const selections = [
+    { kind: 'ids', ids: [queueIdOf(message)] },
+    { kind: 'filter', filter: { ...ANY_MESSAGE, queue: 'scheduled' }, limit: null },
+  ] as const
+  for (const selection of selections) {
+    expect(await planOf(world.deps, order('release', { selection }))).toMatchObject({ matched: 1, examples: [queueIdOf(message)] })
+    expect(await new Operations(world.deps).perform({ ...order('release', { selection }), dryRun: true })).toMatchObject({ matched: 1 })
+  }
+  // No bulk order sends it.
+  expect(await planOf(world.deps, order('release'))).toMatchObject({ matched: 0 })
+  const { ended } = await world.jobs.start(order('release', { selection: selections[0] }))
+  expect(await ended).toMatchObject({ matched: 1, changed: 1 })
+  expect(await planOf(world.deps, order('release', { selection: selections[0] }))).toMatchObject({ matched: 0 })
 })
 
 test('a plan that the queue has outgrown is refused, unless growth is accepted', async () => {

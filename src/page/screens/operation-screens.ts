@@ -36,7 +36,11 @@ const TEXTS: Readonly<Record<OperationName, Verb>> = {
     about: 'Each message stays in the queue without attempts, and does not expire, until it is released.',
     past: 'put on hold',
   },
-  release: { name: 'Release', about: 'Each message returns to the queue, and is tried as it becomes due.', past: 'released' },
+  release: {
+    name: 'Release',
+    about: 'Each message on hold returns to the queue, and is tried as it becomes due. Each scheduled message is sent now.',
+    past: 'released',
+  },
   requeue: {
     name: 'Requeue',
     about: 'Each message is routed again, as if it had just arrived, with a new queue id and a new lifetime.',
@@ -70,7 +74,7 @@ const TEXTS: Readonly<Record<OperationName, Verb>> = {
 const ALREADY: ReadonlyMap<string, string> = new Map<OperationName, string>([
   ['flush', 'were due already'],
   ['hold', 'were on hold already'],
-  ['release', 'were not on hold'],
+  ['release', 'were neither on hold nor scheduled'],
   ['expire', 'were expiring already'],
   ['reclass', 'had the class already'],
 ])
