@@ -3,10 +3,10 @@ import { idleRecorder } from '../support/idle-recorder.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { DestinationPolicies } from '../../src/config/destination-policies.ts'
 import { configFrom } from '../../src/config/load.ts'
-import { queueIdOf, recipientId } from '../../src/mail/message.ts'
+import { QUEUE_NAMES, queueIdOf, recipientId, type QueueName } from '../../src/mail/message.ts'
 import { OperationCancelled } from '../../src/queue/operation-jobs.ts'
 import { countMatching, hasOutgrown, planOf, PlanOutdated } from '../../src/queue/operation-plan.ts'
-import type { OperationName, OperationRequest } from '../../src/queue/operation-request.ts'
+import { OPERATIONS, type OperationName, type OperationRequest } from '../../src/queue/operation-request.ts'
 import { Operations } from '../../src/queue/operations.ts'
 import { storedScheduler } from '../../src/queue/stored-scheduler.ts'
 import { RequestRepeated } from '../../src/store/records/audit-log.ts'
@@ -26,7 +26,7 @@ let world: ReturnType<typeof open>
 function open() {
   const { store, reader } = openMemoryStore()
   const clock = new VirtualClock({ startsAt: T0 })
-  const policies = new DestinationPolicies(configFrom({}, 'mx.us.example').config)
+  const policies = new DestinationPolicies(configFrom({ default_class: 'bulk', class: { bulk: { weight: 1 } } }, 'mx.us.example').config)
   const rounds: number[] = []
   /** Called after each round with the number of rounds so far. */
   const control = { afterRound: (_rounds: number): Promise<void> => Promise.resolve() }
@@ -259,6 +259,43 @@ test('a release of scheduled mail, which has its own time, is counted in a plan 
   const { ended } = await world.jobs.start(order('release', { selection: selections[0] }))
   expect(await ended).toMatchObject({ matched: 1, changed: 1 })
   expect(await planOf(world.deps, order('release', { selection: selections[0] }))).toMatchObject({ matched: 0 })
+})
+
+/** Queues a message and brings it into a queue. */
+async function mailIn(name: QueueName | 'trash'): Promise<string> {
+  const id = await queue(world.store, { at: T0, leased: name === 'deferred' })
+  const selection = { kind: 'ids', ids: [queueIdOf({ id, createdAt: T0 })] } as const
+  if (name === 'deferred') await settleOne(world.store, id, deferred(recipientId(id, 0), T0 + DAY))
+  else if (name === 'scheduled') await done('reschedule', { selection, release: { kind: 'span', span: DAY } })
+  else if (name === 'hold') await done('hold', { selection })
+  else if (name === 'trash') await done('delete', { selection })
+  else if (name === 'corrupt') await world.store.quarantine(id, 'the content is damaged')
+  return selection.ids[0]
+}
+
+/** All but a flush, which counts the mail that it leaves unchanged, and mail in delivery, whose outcome may come first. */
+const EACH = OPERATIONS.filter((operation) => operation !== 'flush').flatMap((operation) =>
+  [...QUEUE_NAMES.filter((name) => name !== 'active'), 'trash' as const].map((name) => ({ operation, name })),
+)
+
+test.each(EACH)('a plan of $operation counts of mail in $name what it then changes', async ({ operation, name }) => {
+  world = open()
+  const queueId = await mailIn(name)
+  const selections = [
+    { kind: 'filter', filter: { ...ANY_MESSAGE, queue: name }, limit: null },
+    { kind: 'ids', ids: [queueId] },
+  ] as const
+  const terms = { queues: null, release: { kind: 'span', span: 2 * DAY }, class: 'bulk' } as const
+  const asked = selections.map((selection) => order(operation, { ...terms, selection }))
+  const planned = []
+  for (const one of asked) {
+    const { matched } = await planOf(world.deps, one)
+    expect((await new Operations(world.deps).perform({ ...one, dryRun: true })).matched).toBe(matched)
+    planned.push(matched)
+  }
+  const { ended } = await world.jobs.start(order(operation, { ...terms, selection: selections[1] }))
+  const { changed } = await ended
+  expect(planned).toEqual([changed, changed])
 })
 
 test('a plan that the queue has outgrown is refused, unless growth is accepted', async () => {
