@@ -11,6 +11,7 @@ import { attemptLimit } from '../queue/scheduler/due/attempt-limit.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import type { LiveDestination } from '../queue/scheduler/destination.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
+import { recordedState } from '../store/destination-status.ts'
 import { span } from './text.ts'
 import { blockedBy } from './destination-state.ts'
 import { quotaReason, type WaitsFor } from './recipient-status.ts'
@@ -24,7 +25,12 @@ interface RuleFacts {
   readonly policies: DestinationPolicies
   /** The destination in the daemon's memory; undefined when it is not there. */
   readonly live: LiveDestination | undefined
+  /** The destination as it is recorded; undefined for one without a record. */
+  readonly record: DestinationRecord | undefined
 }
+
+const SUSPENDED = 'no attempts while the destination is suspended'
+const DEAD = 'the destination is dead and probed at doubling intervals'
 
 /** The rule that determined the time of the next attempt. For a recipient in a final state the limit of attempts that it has reached, else null. */
 export function ruleFor(facts: RuleFacts): string | null {
@@ -37,9 +43,9 @@ export function ruleFor(facts: RuleFacts): string | null {
     case 'restore':
       return 'no attempts while the message is on hold or in the trash'
     case 'resume':
-      return 'no attempts while the destination is suspended'
+      return SUSPENDED
     case 'schedule':
-      return namedTime(facts)
+      return `${namedTime(facts)}${closedText(facts)}`
     case 'slot':
       return blocked(facts) ?? 'other deliveries have the slots (default_process_limit), or a rate allows none yet'
     case 'due-time':
@@ -59,6 +65,12 @@ function namedTime({ story: { message } }: RuleFacts): string {
   return `scheduled by the client, which named ${asked('acceptance')} (HOLDFOR, HOLDUNTIL, not_before)`
 }
 
+/** Why the destination gets scheduled mail later than at its time; empty when it does not. */
+function closedText({ recipient, next, record }: RuleFacts): string {
+  if (next === recipient.dueAt) return ''
+  return `; ${recordedState(record) === 'suspended' ? SUSPENDED : DEAD}`
+}
+
 const blocked = ({ live }: Pick<RuleFacts, 'live'>): string | null => (live === undefined ? null : blockedBy(live))
 
 /** The rule for a recipient whose next attempt is scheduled. */
@@ -71,7 +83,7 @@ function scheduledBy({ recipient, story, waits, next, policies, live }: RuleFact
   // The due time is in the past or before the probe, so the destination determines the time.
   if (waits === 'probe' && next !== recipient.dueAt) {
     const why = blocked({ live })
-    return `due, but the destination is dead and probed at doubling intervals${why === null ? '' : `, and ${why}`}; ${limits}${source}`
+    return `due, but ${DEAD}${why === null ? '' : `, and ${why}`}; ${limits}${source}`
   }
   if (waits === 'due-time' && live !== undefined && live.awaited.length > 0) return `not before a host has room: ${blockedBy(live) ?? ''}`
   if (story.message.expires !== undefined && recipient.dueAt >= story.message.expires)
@@ -91,17 +103,26 @@ function waited(recipient: Recipient, { history }: MessageDetails): string {
   return last === undefined || recipient.dueAt <= last.at ? '' : `: ${span(recipient.dueAt - last.at)} after the last attempt`
 }
 
+/** The command that resumes a suspended destination, which its provider may have suspended; undefined for another one. */
+function resumption(record: DestinationRecord | undefined): string | undefined {
+  if (record === undefined || record.suspension === null) return undefined
+  const { provider } = record.suspension
+  return provider === undefined ? `deferd destination resume ${record.name}` : `deferd provider resume ${provider}`
+}
+
 /** The command that would end the wait earlier; null when there is none. */
 export function remedyFor(waits: WaitsFor, queueId: string, record: DestinationRecord | undefined): string | null {
   switch (waits) {
     case 'due-time':
       return `to try now: deferd queue flush ${queueId}`
-    case 'schedule':
-      return `to send now: deferd queue release ${queueId}`
+    case 'schedule': {
+      const resume = resumption(record)
+      return `to send now: deferd queue release ${queueId}${resume === undefined ? '' : `, and ${resume}`}`
+    }
     case 'probe':
       return `waits until a probe of ${record?.name ?? 'the destination'} succeeds; to try now: deferd queue flush ${queueId}`
     case 'resume':
-      return `deferd destination resume ${record?.name ?? ''}`
+      return resumption(record) ?? null
     case 'release':
       return `deferd queue release ${queueId}`
     case 'restore':

@@ -51,18 +51,35 @@ export function waitsNow(
   return waits === 'delivery' && known !== undefined && !known.inTransfer.includes(message.id) ? 'slot' : waits
 }
 
+/** Time before which a destination gets no attempt; 0 for one that is open, null for one that is suspended without an end. */
+function closedUntil(record: DestinationRecord | undefined): QueueTime | null {
+  const { suspension = null, deadUntil = null } = record ?? {}
+  return suspension === null ? (deadUntil ?? 0) : suspension.until
+}
+
 /** Time of the next attempt; null when an operator must act first, and when there is none. */
 export function nextAttemptAt(
   recipient: Pick<ListedRecipient, 'state' | 'destination' | 'dueAt'>,
   queue: Queue,
   records: DestinationRecords,
 ): QueueTime | null {
-  const waiting = waitsFor(recipient, queue, records)
-  if (waiting === 'due-time' || waiting === 'schedule' || waiting === 'delivery') return recipient.dueAt
-  const resumedAt = waiting === 'resume' ? (records.get(recipient.destination)?.suspension?.until ?? null) : null
-  if (resumedAt !== null) return Math.max(recipient.dueAt, resumedAt)
-  if (waiting === 'probe') return Math.max(recipient.dueAt, records.get(recipient.destination)?.deadUntil ?? 0)
-  return null
+  switch (waitsFor(recipient, queue, records)) {
+    case 'delivery':
+      return recipient.dueAt
+    case 'due-time':
+    case 'schedule':
+    case 'probe':
+    case 'resume': {
+      const until = closedUntil(records.get(recipient.destination))
+      return until === null ? null : Math.max(recipient.dueAt, until)
+    }
+    case 'slot':
+    case 'release':
+    case 'inspection':
+    case 'restore':
+    case 'nothing':
+      return null
+  }
 }
 
 /** The queue of a message, and what holds it there. */

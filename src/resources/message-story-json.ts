@@ -145,10 +145,11 @@ function firstToBeTried({ story, records }: Pick<StoryFacts, 'story' | 'records'
 function recipientWaits(recipient: Recipient, { story, records, live, policies, wall }: StoryFacts) {
   const waits = waitsNow(recipient, story, { records, live })
   const next = nextAttemptAt(recipient, story.queue, records)
+  const record = records.get(recipient.destination)
   return {
     waits_for: waits,
-    rule: ruleFor({ recipient, story, waits, next, policies, live: live.get(recipient.destination) }),
-    remedy: remedyFor(waits, queueIdOf(story.message), records.get(recipient.destination)),
+    rule: ruleFor({ recipient, story, waits, next, policies, live: live.get(recipient.destination), record }),
+    remedy: remedyFor(waits, queueIdOf(story.message), record),
     settle_time: wall.secondsOrNull(recipient.settledAt),
     // Held and corrupt mail does not expire.
     expire_time: isLive(recipient) && recipient.state !== 'parked' ? wall.seconds(recipient.expiresAt) : null,

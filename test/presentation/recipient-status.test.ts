@@ -1,6 +1,6 @@
 /** Reasons of recipients in listings, by the event for which they wait. */
 import { expect, test } from 'vitest'
-import { delayReason, recordsByName, shortReason } from '../../src/presentation/recipient-status.ts'
+import { delayReason, nextAttemptAt, recordsByName, shortReason } from '../../src/presentation/recipient-status.ts'
 import { quotaRequestOf } from '../../src/mail/message-times.ts'
 import type { ListedRecipient, MessageDetails } from '../../src/store/queue-reader.ts'
 import type { DestinationRecord } from '../../src/store/queue-store.ts'
@@ -19,6 +19,7 @@ const RECORDS = recordsByName([
     deadUntil: 1000,
     siteStatus: { status: '4.4.1', reason: 'host dead.example said: 421 away', stage: 'greeting', reply: '421 away' },
   }),
+  recordOf('ends.example', { suspension: { by: 'ann', until: 5_000, reason: null } }),
   recordOf('suspended.example', { suspension: { by: 'ann', at: 0, until: null, reason: 'repair' } as DestinationRecord['suspension'] }),
 ])
 
@@ -41,6 +42,18 @@ test('scheduled mail waits for its time, whatever the state of its destination',
     expect(reasonsOf(destination, 'scheduled')).toEqual([null, null])
     expect(reasonsOf(destination, 'scheduled', { last: refused })).toEqual(['host x said: 452 full', '452 full'])
   }
+})
+
+test('no attempt begins before a destination is resumed, or probed, also of scheduled mail', () => {
+  const next = (destination: string, queue: MessageDetails['queue'], dueAt: number) =>
+    nextAttemptAt({ state: 'waiting', destination, dueAt }, queue, RECORDS)
+  for (const queue of ['deferred', 'scheduled'] as const) {
+    expect(next('open.example', queue, 700)).toBe(700)
+    expect([next('dead.example', queue, 700), next('dead.example', queue, 2_000)]).toEqual([1_000, 2_000])
+    expect([next('ends.example', queue, 700), next('ends.example', queue, 7_000)]).toEqual([5_000, 7_000])
+    expect(next('suspended.example', queue, 700)).toBeNull()
+  }
+  expect(next('open.example', 'hold', 700)).toBeNull()
 })
 
 test('mail that a quota holds has the quota as its reason, until it is released or put on hold', () => {
