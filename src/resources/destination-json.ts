@@ -13,10 +13,11 @@ import {
 } from '../presentation/destination-state.ts'
 import type { StatusDestination } from '../queue/queue-status.ts'
 import { DESTINATION_STATES, isRefusing, waitingAt } from '../store/destination-status.ts'
+import type { LiveDestination } from '../queue/scheduler/destination.ts'
 import type { RuleEffect } from '../store/records/provider-state.ts'
 import type { ProviderState } from '../store/records/saved-providers.ts'
 import type { DestinationLoad } from '../store/queue-reader.ts'
-import { SECOND } from '../system/clock.ts'
+import { SECOND, type QueueTime } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import type { RecentAttempts } from '../telemetry/last-outcomes.ts'
 import { count, hint, next, textOrNull, time, timeOrNull, type Json } from './members.ts'
@@ -92,6 +93,16 @@ const paceMembers = { window: z.number().nullable(), message_rate: z.number().nu
 
 const paceJson = ({ live }: KnownDestination) => ({ window: live?.window ?? null, message_rate: rounded(live?.messageRate ?? null) })
 
+const nextDueShape = timeOrNull.describe('time at which mail is due next: now while recipients wait for a delivery slot')
+
+/** Mail that waits for a slot was due; the time of the store is that of mail which is not claimed. */
+function nextDueTime(stored: QueueTime | null | undefined, live: LiveDestination | undefined, wall: WallView): number | null {
+  const known = wall.secondsOrNull(stored)
+  if (live === undefined || live.waiting === 0) return known
+  const now = wall.now() / SECOND
+  return known === null ? now : Math.min(known, now)
+}
+
 export const destinationShape = z
   .object({
     destination: z.string(),
@@ -107,7 +118,7 @@ export const destinationShape = z
     leased: count.describe('recipients in the active queue'),
     slot_waiting: count.nullable().describe('of them, those that wait for a delivery slot; null without a running daemon'),
     waiting: count.describe('recipients that wait, also for a delivery slot or for a later time; not those on hold'),
-    next_due_time: timeOrNull,
+    next_due_time: nextDueShape,
     dead_until: timeOrNull,
     probe_interval: z.number().nullable(),
     ...reasonMembers,
@@ -136,7 +147,7 @@ export function destinationJson(row: DestinationRow, node: string | null, wall: 
     leased: load?.leased ?? 0,
     slot_waiting: live?.waiting ?? null,
     waiting: waitingAt(load?.waiting ?? 0, live),
-    next_due_time: wall.secondsOrNull(load?.nextDueAt),
+    next_due_time: nextDueTime(load?.nextDueAt, live, wall),
     dead_until: wall.secondsOrNull(deadUntil),
     probe_interval: probeInterval === null ? null : probeInterval / SECOND,
     ...reasonsJson(row, wall),
@@ -194,7 +205,7 @@ export const statusDestinationShape = z.object({
   scheduled: count.nullable().describe('of them, those of mail that is scheduled for later; null when they are not counted'),
   ...paceMembers,
   in_flight: z.number().nullable(),
-  next_due_time: timeOrNull,
+  next_due_time: nextDueShape,
   dead_until: timeOrNull,
   ...reasonMembers,
   last_outcomes: z.array(z.string()).nullable(),
@@ -210,7 +221,7 @@ export const statusDestinationJson = (one: StatusDestination, wall: WallView): S
   scheduled: one.scheduled,
   ...paceJson(one),
   in_flight: one.live?.inFlight ?? null,
-  next_due_time: wall.secondsOrNull(one.live?.nextDueAt),
+  next_due_time: nextDueTime(one.live?.nextDueAt, one.live, wall),
   dead_until: wall.secondsOrNull(healthOf(one).deadUntil),
   ...reasonsJson(one, wall),
   last_outcomes: one.recent?.outcomes ?? null,

@@ -69,12 +69,15 @@ test('mail that waits for a delivery slot waits at its destination, on all lists
       ['slow.example', 9],
       ['a.example.org', 2],
     ]
-    const { largest_destinations: largest, queues } = await now.value(null)
+    const { largest_destinations: largest, queues, time } = await now.value(null)
     expect(waiting(largest)).toEqual(asShown)
+    // No mail of it is left in the store, and its next delivery begins as soon as there is a slot.
+    expect(largest[0]?.next_due_time).toBe(time)
     expect(queues.find((one) => one.queue_name === 'active')?.recipients).toBe(14)
     const viewer = { visible: null, signal: new AbortController().signal }
     const { destinations } = await destinationPage(view, { order: 'waiting', limit: 10 }, viewer)
     expect(waiting(destinations)).toEqual(asShown)
+    expect(destinations[0]?.next_due_time).toBe(time)
     expect(await destinationDetails(view, 'slow.example', null)).toMatchObject({ waiting: 9, slot_waiting: 9, leased: 14, in_flight: 5 })
     now.close()
   }))
