@@ -137,6 +137,10 @@ export const rateFact = (messageRate: number | null): string | null =>
 /** `, at most 50 a minute`, empty without a limit of the message rate. */
 export const rateText = (messageRate: number | null): string => (messageRate === null ? '' : `, ${rateFact(messageRate)}`)
 
+/** Why a destination is dead, by the stage of the failure that closed it: a look-up that fails says nothing about its servers. */
+export const deathText = (stage: string | null): string =>
+  stage === 'dns' ? 'the look-up of its servers fails' : 'its servers do not accept connections or mail'
+
 /**
  * Reason for the state of a destination: the host's own reply or, without one, the reason of the failure. `does not answer`
  * precedes the reason of a failure to connect or to get a greeting.

@@ -42,6 +42,7 @@ const reasonMembers = {
   last_reply_time: timeOrNull.describe('time of the last attempt; null when none is known since the start of the daemon'),
   hint,
   site_reason: textOrNull.describe('the failure of the destination as a whole for which mail waits; null after an answer'),
+  site_stage: textOrNull.describe('the stage of the attempt at which it failed, as in the history of a message'),
   refuses_all: z.boolean().describe('true for an open destination that has mail, and delivered none in its last ten attempts or more'),
   undelivered_attempts: count.describe('attempts since the last delivery, as far as the daemon knows'),
   undelivered_since: timeOrNull.describe('time of the first of them'),
@@ -50,7 +51,7 @@ const reasonMembers = {
   blocked_by: textOrNull.describe('why no further delivery or probe begins now'),
 }
 
-const reasonsJson = (known: KnownDestination, wall: WallView) => {
+const reasonsJson = (known: KnownDestination, wall: WallView): Json<z.ZodObject<typeof reasonMembers>> => {
   const { suspension } = healthOf(known)
   const status = reasonOf(known)
   const last = lastStatusOf(known)
@@ -64,6 +65,7 @@ const reasonsJson = (known: KnownDestination, wall: WallView) => {
     last_reply_time: wall.secondsOrNull(live?.lastAttempt?.at),
     hint: hintOf(status),
     site_reason: status === null ? null : siteReason(status),
+    site_stage: status?.stage ?? null,
     refuses_all: live !== undefined && isRefusing(live),
     undelivered_attempts: live?.undelivered?.count ?? 0,
     undelivered_since: wall.secondsOrNull(live?.undelivered?.since),

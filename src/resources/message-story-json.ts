@@ -44,6 +44,7 @@ const storyRecipientShape = recipientShape.extend({
   expire_time: timeOrNull.describe('null for mail that does not expire: on hold, corrupt, or settled'),
   notice_due: textOrNull.describe('kind of the notice that is due'),
   last_reply: textOrNull.describe('the last reply, or why there was none'),
+  site_stage: textOrNull.describe('the stage of the attempt at which its dead destination failed as a whole; null for another wait'),
   resent_as: textOrNull.describe('queue id with which it was sent again after it had failed'),
 })
 
@@ -155,6 +156,7 @@ function recipientWaits(recipient: Recipient, { story, records, live, policies, 
     expire_time: isLive(recipient) && recipient.state !== 'parked' ? wall.seconds(recipient.expiresAt) : null,
     notice_due: recipient.noticeDue ?? null,
     last_reply: recipient.last?.reply ?? recipient.last?.reason ?? null,
+    site_stage: waits === 'probe' ? (record?.siteStatus?.stage ?? null) : null,
     resent_as: recipient.resentAs ?? null,
   }
 }

@@ -315,6 +315,7 @@ describe('destinations', () => {
       last_reply_time: null,
       hint: null,
       site_reason: null,
+      site_stage: null,
     })
     expect(await operator.says('destination', 'show', 'FAR.example')).toContain('suspended by operator')
     await operator.says('destination', 'resume', 'far.example')

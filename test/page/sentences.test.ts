@@ -34,6 +34,7 @@ const place = (destination: string, waiting: number, state: Place['state'] = 'op
   waiting,
   scheduled: 0,
   state,
+  site_stage: null,
   refuses_all: refuses,
 })
 
@@ -94,7 +95,11 @@ const NOW_STATES: readonly (readonly [ShownNow, string])[] = [
   ],
   [
     { queues: { deferred: 21_660 }, before: 30_620, places: [place('gmail.com', 8_664, 'dead')] },
-    'The queue is draining: 21,660 recipients wait, 8,960 fewer than an hour ago. gmail.com has 40 % of them, and does not accept connections or mail.',
+    'The queue is draining: 21,660 recipients wait, 8,960 fewer than an hour ago. gmail.com has 40 % of them; its servers do not accept connections or mail.',
+  ],
+  [
+    { queues: { deferred: 500 }, before: 1_000, places: [{ ...place('far.example', 400, 'dead'), site_stage: 'dns' }] },
+    'The queue is draining: 500 recipients wait, 500 fewer than an hour ago. far.example has 80 % of them; the look-up of its servers fails.',
   ],
   [
     { queues: { deferred: 500 }, before: 1_000, places: [place('gmail.com', 400, 'suspended')] },
@@ -170,6 +175,7 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
   // To resume the destination would not end it.
   [{ state: 'suspended', suspended_with: 'yahoo' }, 'No mail waits; new mail waits until the provider yahoo is resumed.'],
   [{ state: 'dead' }, 'No mail waits; its servers do not accept connections or mail.'],
+  [{ state: 'dead', site_stage: 'dns' }, 'No mail waits; the look-up of its servers fails.'],
   [{ state: 'throttled' }, 'No mail waits for it.'],
   [{ in_flight: 1 }, '1 delivery runs; no other mail waits.'],
   [{ in_flight: 20, state: 'throttled' }, '20 deliveries run; no other mail waits.'],
@@ -297,6 +303,7 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
 test('mail that is due at a destination with a message rate', () => {
   const due = {
     state: 'open',
+    site_stage: null,
     waiting: 9,
     scheduled: 0,
     in_flight: 0,
@@ -312,6 +319,7 @@ test('mail that is due at a destination with a message rate', () => {
 test.each(DESTINATION_STATES)('a destination %j: %s', ({ causes = null, ...more }, sentence) => {
   const state = {
     state: 'open',
+    site_stage: null,
     waiting: 0,
     scheduled: 0,
     in_flight: 0,
@@ -346,6 +354,7 @@ const one = (more: Partial<Recipient> = {}): Recipient => ({
   next_attempt_time: at('16:23'),
   settle_time: null,
   last_reply: '421 4.7.28 unusual rate',
+  site_stage: null,
   ...more,
 })
 
@@ -408,11 +417,15 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
   [{ waits_for: 'delivery', recipients: [one({ state: 'leased' })] }, 'It is in delivery now.'],
   [
     { waits_for: 'probe', history: [tried('06:35')] },
-    'far.example defers it since 07:35: 421 4.7.28 unusual rate. far.example does not answer. Each probe tries one of the recipients that wait for it; the next one is at 17:23.',
+    'far.example defers it since 07:35: 421 4.7.28 unusual rate. far.example is dead: its servers do not accept connections or mail. Each probe tries one of the recipients that wait for it; the next one is at 17:23.',
   ],
   [
     { waits_for: 'probe', recipients: [one({ attempts: 0, last_reply: null })] },
-    'far.example does not answer. Each probe tries one of the recipients that wait for it; the next one is at 17:23.',
+    'far.example is dead: its servers do not accept connections or mail. Each probe tries one of the recipients that wait for it; the next one is at 17:23.',
+  ],
+  [
+    { waits_for: 'probe', recipients: [one({ attempts: 0, last_reply: null, site_stage: 'dns' })] },
+    'far.example is dead: the look-up of its servers fails. Each probe tries one of the recipients that wait for it; the next one is at 17:23.',
   ],
   [
     { waits_for: 'resume' },

@@ -78,6 +78,18 @@ test('no probe is due at a dead destination without mail: its next mail is one',
   for (const one of ['destinations/dead.example', 'destinations']) expect(await words(one)).not.toContain('probe due')
 })
 
+test('a destination whose servers cannot be looked up says nothing about them', async () => {
+  world = await ApiWorld.open('memory')
+  const { store, clock } = world.queue
+  const siteStatus = { status: '4.4.3', reason: 'Name service error for name=lost.example type=MX: ESERVFAIL', stage: 'dns' } as const
+  const dead = { deadUntil: clock.now(), probeInterval: MINUTE, suspension: null, siteStatus }
+  await store.saveDestination({ ...dead, name: 'lost.example' })
+  await world.queue.advance(SECOND)
+  const screen = await words('destinations/lost.example')
+  expect(screen).toContain('Dead: the look-up of its servers fails. The next mail for it is a probe.')
+  expect(screen).not.toMatch(/does not answer|not accept connections/)
+})
+
 const SECRET = `whsec_${Buffer.alloc(32, 'example').toString('base64')}`
 
 const GOOGLE = {

@@ -28,7 +28,11 @@ const ALERT = 'M8 1L15.5 14.5H.5zM7.1 5.6h1.8l-.2 4.6H7.3zM7.2 11.2h1.6v1.6H7.2z
 const MARKS: Readonly<Record<string, Mark>> = {
   open: { tone: 'good', shape: DISC, about: 'its mail is delivered as it becomes due' },
   throttled: { tone: 'warn', shape: TRIANGLE, about: 'fewer deliveries are made to it than the settings permit' },
-  dead: { tone: 'bad', shape: SQUARE, about: 'it does not accept connections or mail: one delivery at a time probes it' },
+  dead: {
+    tone: 'bad',
+    shape: SQUARE,
+    about: 'its servers are not found, or do not accept connections or mail: one delivery at a time probes it',
+  },
   suspended: { tone: 'held', shape: BARS, about: 'no delivery to it begins until it is resumed' },
   incoming: { tone: 'busy', shape: RING, about: 'was not tried yet, and is due' },
   active: { tone: 'busy', shape: PLAY, about: 'in delivery, or waits for a slot' },

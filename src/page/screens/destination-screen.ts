@@ -4,7 +4,7 @@ import type { DestinationDetailsJson } from '../../resources/destination-json.ts
 import { ownSettings } from '../markup/own-settings.ts'
 import { isClosed } from '../../store/destination-status.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
-import { rateFact } from '../../presentation/destination-state.ts'
+import { deathText, rateFact } from '../../presentation/destination-state.ts'
 import { lookOf } from '../../presentation/plots/series-look.ts'
 import { svgPlot } from '../../presentation/plots/svg-plot.ts'
 import { asCommand } from '../markup/command-lines.ts'
@@ -61,8 +61,8 @@ function stateSentence(view: View, one: DestinationDetailsJson): Part {
   switch (one.state) {
     case 'dead':
       // A probe is an attempt of mail that waits.
-      if (one.waiting === 0 && !one.probed) return 'Dead: its servers do not accept connections or mail. The next mail for it is a probe.'
-      return html`Dead: its servers do not accept connections or mail. Its mail waits;
+      if (one.waiting === 0 && !one.probed) return `Dead: ${deathText(one.site_stage)}. The next mail for it is a probe.`
+      return html`Dead: ${deathText(one.site_stage)}. Its mail waits;
       ${probeSentence(view, one)}${laterProbes(one.probe_interval, one.settings)}.`
     case 'suspended':
       return html`Suspended

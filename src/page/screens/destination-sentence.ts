@@ -2,7 +2,7 @@
 import { causeTitle, type CauseJson } from '../../resources/cause-json.ts'
 import type { DestinationDetailsJson } from '../../resources/destination-json.ts'
 import { isClosed } from '../../store/destination-status.ts'
-import { rateText } from '../../presentation/destination-state.ts'
+import { deathText, rateText } from '../../presentation/destination-state.ts'
 import { ended, grouped, plural, span } from '../../presentation/text.ts'
 import { SECOND } from '../../system/clock.ts'
 import { parseDuration } from '../../system/duration.ts'
@@ -12,7 +12,7 @@ import { percentText } from './now-sentence.ts'
 
 export type DestinationState = Pick<
   DestinationDetailsJson,
-  'state' | 'waiting' | 'scheduled' | 'in_flight' | 'next_due_time' | 'message_rate' | 'suspended_until' | 'suspended_with'
+  'state' | 'site_stage' | 'waiting' | 'scheduled' | 'in_flight' | 'next_due_time' | 'message_rate' | 'suspended_until' | 'suspended_with'
 >
 export type WaitingCause = Pick<CauseJson, 'kind' | 'on_hold' | 'cause' | 'recipients'>
 
@@ -35,7 +35,7 @@ function idle(one: DestinationState): string {
   const { state, in_flight: flight } = one
   if (flight > 0) return `${plural(flight, 'delivery', 'deliveries')} ${flight === 1 ? 'runs' : 'run'}; no other mail waits.`
   if (state === 'suspended') return `No mail waits; new mail waits ${untilResumed(one)}.`
-  if (state === 'dead') return 'No mail waits; its servers do not accept connections or mail.'
+  if (state === 'dead') return `No mail waits; ${deathText(one.site_stage)}.`
   return 'No mail waits for it.'
 }
 

@@ -1,13 +1,17 @@
 /** The answer of the first screen in one or two sentences: is the queue growing, and where does its mail wait? Pure. */
 import type { NowJson } from '../../resources/status-json.ts'
 import type { StatusDestinationJson } from '../../resources/destination-json.ts'
+import { deathText } from '../../presentation/destination-state.ts'
 import { grouped, plural, span } from '../../presentation/text.ts'
 import { waits } from '../markup/times.ts'
 import { HOUR, SECOND } from '../../system/clock.ts'
 
 export type NowState = Pick<NowJson, 'time' | 'queues' | 'waited' | 'last_hour' | 'attention'> & {
   readonly limits: readonly Pick<NowJson['limits'][number], 'share' | 'refused_since'>[]
-  readonly largest_destinations: readonly Pick<StatusDestinationJson, 'destination' | 'state' | 'waiting' | 'scheduled' | 'refuses_all'>[]
+  readonly largest_destinations: readonly Pick<
+    StatusDestinationJson,
+    'destination' | 'state' | 'site_stage' | 'waiting' | 'scheduled' | 'refuses_all'
+  >[]
 }
 type QueueName = NowJson['queues'][number]['queue_name']
 
@@ -51,9 +55,9 @@ function trend(waiting: number, now: NowState): string {
   return `${isTrend ? `The queue is ${difference > 0 ? 'growing' : 'draining'}: ` : ''}${waits(waiting)}, ${compared}${heldText(held)}.`
 }
 
-function whyThere({ state, refuses_all: refuses }: NowState['largest_destinations'][number]): string {
+function whyThere({ state, site_stage: stage, refuses_all: refuses }: NowState['largest_destinations'][number]): string {
   if (state === 'suspended') return ', and is suspended'
-  if (state === 'dead') return ', and does not accept connections or mail'
+  if (state === 'dead') return `; ${deathText(stage)}`
   if (refuses) return ', and delivered nothing in its last attempts'
   return state === 'throttled' ? ', and is throttled' : ''
 }

@@ -1,5 +1,6 @@
 /** The answer of the screen of a message in one or two sentences: why is it here, or what became of it? Pure. */
 import { causeOf, shownCause } from '../../../mail/failure-cause.ts'
+import { deathText } from '../../../presentation/destination-state.ts'
 import { clippedWords, ended, grouped } from '../../../presentation/text.ts'
 import type { MessageStoryJson } from '../../../resources/message-story-json.ts'
 import { clockText, type ZonedNow } from '../../markup/times.ts'
@@ -8,7 +9,7 @@ import { causeWords } from '../cause-words.ts'
 
 type Recipient = Pick<
   MessageStoryJson['recipients'][number],
-  'address' | 'destination' | 'state' | 'attempts' | 'next_attempt_time' | 'settle_time' | 'last_reply'
+  'address' | 'destination' | 'state' | 'attempts' | 'next_attempt_time' | 'settle_time' | 'last_reply' | 'site_stage'
 >
 type Attempt = Pick<MessageStoryJson['history'][number], 'time' | 'recipient' | 'reply' | 'reason'>
 
@@ -138,7 +139,7 @@ function nextText(
   const end = recipients.length === 1 ? future[0]?.expire_time : undefined
   const givenUp = end === undefined ? '' : `; without a delivery it is returned to the sender at ${clockText(at, end)}`
   if (waitsFor === 'probe')
-    return `${one.destination} does not answer. Each probe tries one of the recipients that wait for it; ${probeText(next, at)}${givenUp}.`
+    return `${one.destination} is dead: ${deathText(one.site_stage)}. Each probe tries one of the recipients that wait for it; ${probeText(next, at)}${givenUp}.`
   return `${next === null ? 'No attempt is planned' : attemptText(next, at)}${givenUp}.`
 }
 
