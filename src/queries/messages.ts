@@ -25,6 +25,7 @@ import type { ListedMessage, MessageDetails } from '../store/queue-reader.ts'
 import { seconds, type Duration } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { eventLoopTurn } from '../system/event-loop.ts'
+import { absentContent } from './absent-content.ts'
 import { cursorPosition, cursorText } from './cursor.ts'
 import { visibleFilter, maySee, type MessageQuery } from './message-query.ts'
 import { recordsOf, type QueueView, type Viewer, type Visible } from './queue-view.ts'
@@ -47,6 +48,14 @@ const NO_CONTENT: ProblemKind = {
   about: 'The message has left the queue, and its content is not stored any more.',
 }
 
+const KEPT_CONTENT: ProblemKind = {
+  slug: 'content-kept',
+  status: 410,
+  title: 'Content kept',
+  about:
+    'The message has left the queue. Its content is stored until the time in `detail`, so that it can be sent again (`returned_content_retention`), and is not shown.',
+}
+
 const DAMAGED_CONTENT: ProblemKind = {
   slug: 'content-damaged',
   status: 410,
@@ -56,7 +65,7 @@ const DAMAGED_CONTENT: ProblemKind = {
 }
 
 /** Problems of the requests for a content. */
-export const CONTENT_PROBLEMS = [UNKNOWN_MESSAGE, NO_CONTENT, DAMAGED_CONTENT] as const
+export const CONTENT_PROBLEMS = [UNKNOWN_MESSAGE, NO_CONTENT, KEPT_CONTENT, DAMAGED_CONTENT] as const
 
 /** Lines of a listing: whole messages, or the columns of `deferd queue list`. */
 export const LISTING_FORMS = ['messages', 'rows'] as const
@@ -201,8 +210,10 @@ export async function contentOf(
   const story = await messageDetails(view, queueId, visible)
   if (visible !== null && (await messageDetails(view, queueId, null)).recipients.some(({ destination }) => !maySee(visible, destination)))
     throw new Problem(HTTP_PROBLEMS.notPermitted, `the token is limited to the destinations ${visible}, and the message has others too`)
-  if (story.queue === 'gone' || !(await isStored(view, story, part).catch((error: unknown) => throwDamage(error, queueId))))
-    throw new Problem(NO_CONTENT, `the content of ${queueId} is no longer stored: the message has left the queue`)
+  if (story.queue === 'gone' || !(await isStored(view, story, part).catch((error: unknown) => throwDamage(error, queueId)))) {
+    const { isKept, detail } = await absentContent(view.reader, story.message, { queueId, wall: view.clock.wall })
+    throw new Problem(isKept ? KEPT_CONTENT : NO_CONTENT, detail)
+  }
   return undamaged(messageContent(view.reader, story, { header: part !== 'body', body: part !== 'header' }), queueId)
 }
 

@@ -3,7 +3,7 @@ import { hours, minutes } from '../../src/system/clock.ts'
 import type { DeliveryStatus } from '../../src/mail/smtp-reply.ts'
 import { formatQueueId } from '../../src/mail/queue-id.ts'
 import { recipientId } from '../../src/mail/message.ts'
-import { attempt, deferred, delivered, first, mail as mailOf, queue, settleOne, type Mail } from '../conformance/mail.ts'
+import { attempt, deferred, delivered, first, mail as mailOf, ownerOf, queue, settleOne, type Mail } from '../conformance/mail.ts'
 import { NOW, Operator, withoutColours } from '../support/operator.ts'
 import { operate } from '../support/operate.ts'
 
@@ -408,6 +408,24 @@ describe('the content', () => {
     const text = `deferd: the content of ${id} is no longer stored: the message has left the queue\n`
     expect(await operator.run(['queue', 'cat', id])).toMatchObject({ code: 65, out: '', err: text })
     expect(await operator.run(['queue', 'cat', '-e', '-b', id])).toMatchObject({ code: 65, err: text })
+  })
+
+  test('of a message that has left the queue, and is kept to be sent again, is stored', async () => {
+    await operator.own(async (store) => {
+      const message = await queue(store, { ...MAIL, leased: true })
+      const last = {
+        status: '5.1.1',
+        reason: 'host x said: 550 5.1.1 no such user',
+        reply: '550 5.1.1 no such user',
+        stage: 'rcpt',
+      } as const
+      const bounced = { recipient: first(message), state: 'bounced' as const, at: HOUR_AGO, attempts: 1, last }
+      const keepUntil = Date.parse('2030-01-02T03:04:05Z')
+      await store.settle({ owner: ownerOf(store), message, recipients: [bounced], attempts: [], keepUntil })
+      id = formatQueueId(HOUR_AGO, message)
+    })
+    const text = `deferd: the content of ${id} is not shown: the message has left the queue. It is stored until 2030-01-02T03:04:05.000Z, so that it can be sent again\n`
+    expect(await operator.run(['queue', 'cat', id])).toMatchObject({ code: 65, out: '', err: text })
   })
 
   test('on a terminal without control characters', async () => {

@@ -1,7 +1,9 @@
 /** `deferd queue cat`: prints a queued message. A pipe or file gets the stored bytes; on a terminal, control characters are masked. */
 import type { Command } from 'commander'
 import { messageContent } from '../../../queue/content-parts.ts'
+import { absentContent } from '../../../queries/absent-content.ts'
 import type { QueueReader } from '../../../store/queue-reader.ts'
+import type { Clock } from '../../../system/clock.ts'
 import { configOf, subcommand } from '../../shell/config-options.ts'
 import { CommandError, EX } from '../../shell/exit.ts'
 import { queryOf, segment } from '../../queue-client/api-connection.ts'
@@ -59,11 +61,15 @@ interface CatOptions {
 }
 
 /** The chosen parts of the content of a message in the queue. */
-async function contentIn(reader: QueueReader, id: string, parts: Omit<ContentParts, 'envelope'>): Promise<AsyncIterable<Uint8Array>> {
+async function contentIn(
+  { reader, clock }: { readonly reader: QueueReader; readonly clock: Clock },
+  id: string,
+  parts: Omit<ContentParts, 'envelope'>,
+): Promise<AsyncIterable<Uint8Array>> {
   const story = await detailsOf(reader, id)
   // The content may be removed from PostgreSQL after its message was read.
   if (story.queue === 'gone' || (await reader.readChunk(story.message, 0)) === undefined)
-    throw new CommandError(EX.data, `the content of ${id} is no longer stored: the message has left the queue`)
+    throw new CommandError(EX.data, (await absentContent(reader, story.message, { queueId: id, wall: clock.wall })).detail)
   return messageContent(reader, story, parts)
 }
 
@@ -77,7 +83,7 @@ async function cat(shell: Shell, id: string, options: CatOptions, command: Comma
     const part = parts.header && parts.body ? 'all' : parts.header ? 'header' : 'body'
     const content =
       source.api === null
-        ? await contentIn(source.reader, id, parts)
+        ? await contentIn(source, id, parts)
         : await source.api.content(`/messages/${segment(id)}/content${queryOf({ part })}`)
     await writeContent(shell.stdout, content)
   })
