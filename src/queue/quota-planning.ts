@@ -38,6 +38,7 @@ interface HeldMail {
   readonly queueId: string
   readonly id: MessageId
   readonly notBefore: QueueTime
+  readonly holdRequest: string
   readonly sender: string
   readonly need: Amounts
   /** The quotas that hold mail of its origin. */
@@ -87,14 +88,15 @@ async function heldMail({ reader, quotas, owns }: QuotaPlanningDeps, key: string
     const found = await Promise.all(page.map(({ message }) => reader.details(queueIdOf(message))))
     for (const story of found) {
       const message = story?.message
-      const holding = holdingQuota(message?.holdRequest ?? '')
+      const { holdRequest = '' } = message ?? {}
+      const holding = holdingQuota(holdRequest)
       if (message?.notBefore === undefined || holding === undefined) continue
       const { sender, recipients } = holding
       const counted = quotas.of(originOf({ ...message, sender })).filter(({ table }) => table.action === 'hold')
       const isWanted = key === null ? owns(counted[0]?.key ?? sender) : counted.some((one) => one.key === key)
       if (!isWanted) continue
       const { id, notBefore } = message
-      held.push({ queueId: queueIdOf(message), id, notBefore, sender, need: { messages: 1, recipients }, quotas: counted })
+      held.push({ queueId: queueIdOf(message), id, notBefore, holdRequest, sender, need: { messages: 1, recipients }, quotas: counted })
     }
   }
   return held
@@ -114,7 +116,7 @@ async function reschedule(
   { store, reader, clock, policies, scheduler }: QuotaPlanningDeps,
   planned: readonly PlannedMail[],
 ): Promise<void> {
-  const moved = planned.filter(({ mail, times }) => mail.notBefore !== times.notBefore)
+  const moved = planned.filter(({ mail, times }) => mail.notBefore !== times.notBefore || mail.holdRequest !== times.holdRequest)
   for (let from = 0; from < moved.length; from += ROUND) {
     const round = moved.slice(from, from + ROUND)
     const stories = await Promise.all(round.map(({ mail }) => reader.details(mail.queueId)))

@@ -3,6 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { loadTemplates } from '../../src/bounce/templates.ts'
 import { configFrom } from '../../src/config/load.ts'
 import type { RelayConfig } from '../../src/config/relay-config.ts'
+import { holdingQuota } from '../../src/mail/message-times.ts'
+import { ANY_MESSAGE } from '../../src/store/message-conditions.ts'
 import { createWorld } from '../../src/testkit/create-world.ts'
 import type { World } from '../../src/testkit/world.ts'
 import type { WorldOptions } from '../../src/testkit/options/world-options.ts'
@@ -233,6 +235,27 @@ test('events tell of 80 and 100 percent once in each slice, and of the room afte
   expect(await reports(world)).toEqual(reached)
   await world.advance('2m')
   expect(await reports(world)).toEqual([...reached, { type: 'quota.cleared', ...use, used: 0 }])
+})
+
+/** The limits for which held mail is said to wait, in order. */
+const heldFor = async (world: World): Promise<readonly (string | undefined)[]> =>
+  (await world.reader.list({ ...ANY_MESSAGE, queue: 'scheduled' }, { after: 0, limit: 99 })).map(
+    ({ message }) => holdingQuota(message.holdRequest ?? '')?.limit,
+  )
+
+test('held mail names the limit that holds it, also when it fills another one', async () => {
+  const world = await worldOf({ action: 'hold', hold_limit: '6h', limits: ['2/1h', '5 recipients/1d'] })
+  for (let n = 0; n < 5; n++) expect(await send(world)).toMatch(/^250 /)
+  expect(await heldFor(world)).toEqual(['2/1h', '2/1h', '2/1h'])
+})
+
+test('held mail names the limits of a reload, also where its time stays', async () => {
+  const world = await worldOf({ action: 'hold', limits: ['1/1h'] })
+  for (let n = 0; n < 3; n++) await send(world)
+  expect(await heldFor(world)).toEqual(['1/1h', '1/1h'])
+  await reload(world, { app: { keys: 'sender', action: 'hold', limits: ['1 recipients/1h'] } })
+  await world.advance('1m')
+  expect(await heldFor(world)).toEqual(['1 recipients/1h', '1 recipients/1h'])
 })
 
 test('a raised limit plans held mail anew, in order', async () => {

@@ -206,11 +206,12 @@ export class Quotas {
     if (by !== null) this.#deps.used(this.statesOf(by, true))
     if (by !== null && expires <= at) return { refusal: refusalOf('too much mail', by, at - this.#deps.clock.now()) }
     const charges = this.chargesOf(quotas, need, at)
+    const hold = by === null ? null : { until: at, request: this.requestOf(by, need, sender) }
     this.#charged.set(content, { quotas, end: this.counts.add(charges) })
-    return { charges, hold: by === null ? null : { until: at, request: this.requestOf(by, need, sender) } }
+    return { charges, hold }
   }
 
-  /** The request of a message that a quota holds. */
+  /** The request of a message that a quota holds. The message is not charged yet. */
   requestOf(by: CountedQuota, need: Amounts, sender: string): string {
     const now = this.#deps.clock.now()
     const full = by.limits.toSorted((a, b) => this.#roomOf(by, b, need, now) - this.#roomOf(by, a, need, now))[0]
