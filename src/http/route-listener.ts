@@ -15,6 +15,7 @@ import type { AuthenticatedClient, Role } from './requests/requester.ts'
 import { matchRoute, type Answer, type Route, type RouteMatch } from './route-table.ts'
 import type { AllSlots } from './slots.ts'
 import type { UnreadAnswers } from './unread-answers.ts'
+import { problemAnswer } from './problem-answer.ts'
 
 /** A request that may be answered. */
 export interface Admitted {
@@ -194,5 +195,15 @@ function fail({ refusal, refused }: ListenerOptions, exchange: Exchange, failed:
     response.destroy()
     return
   }
-  sendAnswer(exchange, refusal(failed)).catch(() => response.destroy())
+  sendAnswer(exchange, refusalAnswer(refusal, refused, failed)).catch(() => response.destroy())
+}
+
+/** The answer to a failed request: in problem details where `refusal` fails, too. */
+function refusalAnswer(refusal: ListenerOptions['refusal'], refused: ListenerOptions['refused'], failed: FailedRequest): Answer {
+  try {
+    return refusal(failed)
+  } catch (error) {
+    refused?.(problemOf(error), { ...failed, error })
+    return problemAnswer(problemOf(failed.error), failed.requestId)
+  }
 }

@@ -12,7 +12,7 @@ import { awaitsContinue } from './request-body.ts'
 import { closeAfter } from './staged-close.ts'
 import { timeLimits, UnparsedRequests, type RequestTimes } from './unparsed-requests.ts'
 import { WEB_HEADERS } from './web-headers.ts'
-import { problemAnswer } from './web-refusal.ts'
+import { problemAnswer } from './problem-answer.ts'
 
 /** Fields that concern one connection (RFC 9110 §7.6.1), and those that the server believes of the Unix socket. */
 const DROPPED = new Set([

@@ -1,7 +1,7 @@
 /** Responses to refused and failed requests of browsers and programs: a page, a redirection to the login, or problem details. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { jsonLine } from '../presentation/text.ts'
-import { HTTP_PROBLEMS, problemJson, problemOf, type Problem } from './problem-details.ts'
+import { problemAnswer } from './problem-answer.ts'
+import { HTTP_PROBLEMS, problemOf, type Problem } from './problem-details.ts'
 import type { AuthenticatedClient } from './requests/requester.ts'
 import type { FailedRequest } from './route-listener.ts'
 import type { Answer } from './route-table.ts'
@@ -28,14 +28,6 @@ function loginQuery({ url = '', headers }: IncomingMessage): string {
   if (url !== '/') query.set('back', url.slice(1))
   return query.size === 0 ? '' : `?${query.toString()}`
 }
-
-export const problemAnswer = (problem: Problem, requestId: string): Extract<Answer, { kind: 'text' }> => ({
-  kind: 'text',
-  status: problem.kind.status,
-  contentType: 'application/problem+json',
-  text: jsonLine(problemJson(problem, requestId)),
-  headers: problem.headers,
-})
 
 /** True for a request of a person who follows a link or sends a form. */
 export const isNavigation = ({ url = '', headers }: IncomingMessage): boolean =>

@@ -8,7 +8,7 @@ import type { Connections } from './connections.ts'
 import type { Listener } from './route-listener.ts'
 import { timeLimits, UnparsedRequests, type RequestTimes } from './unparsed-requests.ts'
 import { WEB_HEADERS } from './web-headers.ts'
-import { problemAnswer } from './web-refusal.ts'
+import { problemAnswer } from './problem-answer.ts'
 
 /** Certificate with its chain, and its key, in PEM. */
 export interface WebCertificate {

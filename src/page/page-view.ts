@@ -4,6 +4,7 @@ import type { Senders } from '../queries/counts/senders.ts'
 import type { Now } from '../queries/now.ts'
 import type { RelayHealth, QueueView, Visible } from '../queries/queue-view.ts'
 import type { Config } from '../config/options.ts'
+import { MailClasses } from '../config/values/mail-classes.ts'
 import { sharedPlace } from '../config/values/queue-place.ts'
 import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import { auditName, grants, type AuthenticatedClient, type Requester } from '../http/requests/requester.ts'
@@ -65,23 +66,24 @@ interface ViewedRequest extends Pick<RouteRequest<unknown>, 'parameters' | 'quer
   readonly requester: AuthenticatedClient | null
 }
 
-/** Facts for the screen at a route's path, such as `/messages/:id`. */
+/** Facts for the screen at a route's path, such as `/messages/:id`. They need no open queue, so that a screen can say that none is. */
 export function viewOf(
   { view, virtualTime }: PageDeps,
   { requester, parameters, query, headers }: ViewedRequest,
   path: string,
   health: RelayHealth | null,
 ): View {
+  const { config } = view.loaded()
   return {
     root: rootOf(path),
     here: hereOf(path, parameters, query),
     now: view.clock.wall.now(),
     clock: zoneClock(view.clock, chosenZone(headers.cookie)),
-    relay: view.loaded().config.myhostname,
-    node: nodeOf(view.loaded().config),
+    relay: config.myhostname,
+    node: nodeOf(config),
     version: VERSION,
     files: FILES_FOLDER,
-    classes: view.policies().classes.names,
+    classes: new MailClasses(config.class, config.default_class).names,
     health,
     virtualTime: virtualTime?.(),
     requester: {

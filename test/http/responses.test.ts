@@ -306,3 +306,16 @@ test('a server that has closed leaves no timer behind, which would keep the proc
   await web.close()
   expect(clock.pending).toBe(0)
 })
+
+test('a refusal whose page cannot be made is answered in problem details', async () => {
+  const refusalPage = () => {
+    throw new Error('the page failed')
+  }
+  const { port, refused } = await open([], { refusalPage })
+  for (let n = 0; n < 2; n++) {
+    const fields = { Accept: 'text/html', ...bearer(server.token()) }
+    const [answer] = responsesIn(await conversation(port, requestBytes({ target: '/none', fields })))
+    expect([answer?.status, answer?.headers.get('content-type')]).toEqual([404, 'application/problem+json'])
+  }
+  expect(refused.map(({ message }) => message)).toContain('the page failed')
+})

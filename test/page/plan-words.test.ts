@@ -1,4 +1,5 @@
 /** The dry run of an operation: what it selects in the words of the screen that led to it, and the number to type. */
+import { configFrom } from '../../src/config/load.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { planScreen } from '../../src/page/screens/operation-screens.ts'
 import type { View } from '../../src/page/markup/view.ts'
@@ -46,8 +47,8 @@ test('a reschedule is asked for its time, and then planned', async () => {
 })
 
 test('a reclass is asked for its class, and is offered where there are several', async () => {
-  const classes = { fast: { weight: 100 }, bulk: { weight: 1 } }
-  const classed = await ApiWorld.open('memory', undefined, { class: classes, default_class: 'bulk' })
+  const classes = { class: { fast: { weight: 100 }, bulk: { weight: 1 } }, default_class: 'bulk' }
+  const classed = await ApiWorld.open('memory', configFrom(classes, 'relay.example'), classes)
   await classed.queue.accept(['ann@far.example'])
   const page = new PageScreens(classed)
   expect(await page.text('messages')).toContain('Change class…')

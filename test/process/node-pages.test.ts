@@ -203,6 +203,28 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
     }
   })
 
+  test(
+    'go on after their node was paused, taken over and joined the queue again, whatever was asked meanwhile',
+    { timeout: 240_000 },
+    async () => {
+      const cluster = await NodeCluster.open({ node_lease: '2s' })
+      try {
+        const [paused] = await Promise.all([startWithPage(cluster, 'n1'), startWithPage(cluster, 'n2')])
+        await until('joined', 60_000, async () => (await cluster.list()).length === 2)
+        const { child } = paused.node.process
+        child.kill('SIGSTOP')
+        const asked = Array.from({ length: 8 }, () => paused.page.open('nodes').catch((error: unknown) => String(error)))
+        await cluster.shared('n2')
+        child.kill('SIGCONT')
+        await Promise.all(asked)
+        await until('joined again', 60_000, async () => textOf(await paused.page.open('nodes')).includes('2 nodes share the queue'))
+        expect(child.exitCode).toBe(null)
+      } finally {
+        await cluster.close()
+      }
+    },
+  )
+
   test('name a node that was killed and the one that has its mail, and so does the status', { timeout: 240_000 }, async () => {
     // The default lease.
     const cluster = await NodeCluster.open({ node_lease: '5s' })

@@ -15,7 +15,7 @@ import { newSlots } from '../../src/http/slots.ts'
 import { UnreadAnswers } from '../../src/http/unread-answers.ts'
 import { webAdmission, type WebRules } from '../../src/http/web-admission.ts'
 import { WEB_HEADERS } from '../../src/http/web-headers.ts'
-import { webRefusal } from '../../src/http/web-refusal.ts'
+import { webRefusal, type RefusalPage } from '../../src/http/web-refusal.ts'
 import type { RequestTimes } from '../../src/http/unparsed-requests.ts'
 import { WebServer, type WebCertificate } from '../../src/http/web-server.ts'
 import type { AccessToken } from '../../src/store/records/access-token.ts'
@@ -35,7 +35,16 @@ export interface WebServerOptions {
   readonly times?: RequestTimes
   /** The login; a bare form when absent. */
   readonly loginPage?: LoginPage
+  /** The page of a refused request; a bare text when absent. */
+  readonly refusalPage?: RefusalPage
 }
+
+const bareRefusal: RefusalPage = ({ kind, message }) => ({
+  kind: 'text',
+  status: kind.status,
+  contentType: 'text/plain; charset=utf-8',
+  text: `${kind.title}: ${message}\n`,
+})
 
 const WHOAMI = route({
   method: 'GET',
@@ -64,6 +73,7 @@ export class SampleServer {
     clock = realClock,
     times,
     loginPage = ({ problem }) => `<form method="post" action="login">${problem ?? ''}</form>`,
+    refusalPage = bareRefusal,
   }: WebServerOptions) {
     this.clock = clock
     this.sessions = new Sessions({ clock, random: this.#random })
@@ -91,12 +101,7 @@ export class SampleServer {
         failures,
         remedies: ADMIN_REMEDIES,
       }),
-      refusal: webRefusal(({ kind, message }) => ({
-        kind: 'text',
-        status: kind.status,
-        contentType: 'text/plain; charset=utf-8',
-        text: `${kind.title}: ${message}\n`,
-      })),
+      refusal: webRefusal(refusalPage),
       headers: WEB_HEADERS,
       streams: this.streams,
       slots: newSlots(clock),
