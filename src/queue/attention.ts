@@ -127,9 +127,9 @@ function listingItem(stopped: readonly SuppressionStop[], braked: readonly strin
   ]
 }
 
-/** The entry of the quotas that are used up, as a list: empty for none. */
+/** The entry of the quotas that are used up, as a list: empty for none. One by which mail is refused comes before those that hold it. */
 function quotaItem(quotas: readonly FullQuota[]): readonly AttentionItem[] {
-  const [first] = quotas
+  const first = quotas.find(({ refuses }) => refuses) ?? quotas[0]
   return first === undefined ? [] : [{ kind: 'quotas', count: quotas.length, why: fullQuotaText(first), since: first.since }]
 }
 

@@ -101,14 +101,21 @@ export class QuotaUpkeep {
     this.#tasks = []
   }
 
-  /** The limits that are used up now, of keys whose mail came to this node or that were the fullest at its start; the first one first. */
+  /**
+   * The quotas that are used up now, of keys whose mail came to this node or that were the fullest at its start; the first one first. Of several limits
+   * of a key, the one that has room last.
+   */
   get full(): readonly FullQuota[] {
     const full = this.#reports.reached.flatMap(({ quota, key, limit, since }) => {
       const state = this.quotas.statesOfKey({ quota, key }).find((one) => one.limit.text === limit.text)
-      const action = this.quotas.tables.find(({ name }) => name === quota)?.action
-      return state?.isFull !== true || action === undefined ? [] : [{ quota, key, limit: limit.text, action, since }]
+      const room = this.quotas.roomFor({ quota, key }, state?.limit)
+      return state?.isFull !== true || room === undefined ? [] : [{ quota, key, limit: limit.text, since, ...room }]
     })
-    return full.toSorted((a, b) => a.since - b.since)
+    const ofKeys = Map.groupBy(full, ({ quota, key }) => JSON.stringify([quota, key])).values()
+    return [...ofKeys]
+      .flatMap((limits) => limits.toSorted((a, b) => b.at - a.at).slice(0, 1))
+      .map(({ at: _at, ...one }) => one)
+      .toSorted((a, b) => a.since - b.since)
   }
 
   /** Takes over the limits that are used up, which an earlier life of the relay has told of. */

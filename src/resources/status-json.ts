@@ -125,6 +125,7 @@ const fullQuotaShape = z.object({
   key: z.string(),
   limit: z.string(),
   action: z.enum(QUOTA_ACTIONS),
+  refuses: z.boolean().describe('true while mail is refused: also by a quota that holds, when it would be held longer than `hold_limit`'),
   since: time,
   text: z.string().describe('the sentence that `deferd status` prints'),
 })
@@ -146,7 +147,9 @@ const listMembers = {
   limits: z
     .array(limitShape)
     .describe('limits of the queue that are set, and of the shares that use most; empty for a token of some destinations'),
-  quotas: z.array(fullQuotaShape).describe('limits of quotas that are used up; empty for a token of some destinations'),
+  quotas: z
+    .array(fullQuotaShape)
+    .describe('quotas that are used up, each with the limit that has room last; empty for a token of some destinations'),
   balance: z.object(Object.fromEntries(BALANCE_TERMS.map((term) => [term, z.number()])) as Record<keyof Balance, z.ZodNumber>),
 }
 
@@ -210,6 +213,7 @@ export function statusJson(status: QueueStatus, wall: WallView): StatusJson {
       key: one.key,
       limit: one.limit,
       action: one.action,
+      refuses: one.refuses,
       since: wall.seconds(one.since),
       text: fullQuotaText(one),
     })),

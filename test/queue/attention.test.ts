@@ -64,8 +64,8 @@ test('each condition is one entry, the store first', () => {
       { name: 'own', user: '', left: 300_000, problem: 'no answer within 30 s: wait', failedSince: null },
     ],
     quotas: [
-      { quota: 'app', key: 'app@us.example', limit: '1000/1h', action: 'hold', since: T0 },
-      { quota: 'news', key: 'news@us.example', limit: '9/1h', action: 'refuse', since: T0 + 1 },
+      { quota: 'app', key: 'app@us.example', limit: '1000/1h', action: 'hold', refuses: false, since: T0 },
+      { quota: 'news', key: 'news@us.example', limit: '9/1h', action: 'refuse', refuses: true, since: T0 + 1 },
     ],
     limits: [
       { share: null, measure: 'messages', used: 95_000, limit: 100_000, refusedSince: null },
@@ -85,7 +85,7 @@ test('each condition is one entry, the store first', () => {
       why: 'no more addresses are listed for us.example, because too many were within an hour',
       since: T0,
     },
-    { kind: 'quotas', count: 2, why: 'mail of app@us.example is held: quota app, 1000/1h, is used up', since: T0 },
+    { kind: 'quotas', count: 2, why: 'mail of news@us.example is refused: quota news, 9/1h, is used up', since: T0 + 1 },
     { kind: 'corrupt-messages', messages: 2 },
     { kind: 'expiring-recipients', count: 4, isAtLeast: false, within: 3_600_000 },
     { kind: 'notices-due', messages: 20, isAtLeast: true },

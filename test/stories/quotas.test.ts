@@ -193,6 +193,17 @@ test('mail that would be held longer than hold_limit is refused', async () => {
   expect(await replyTo(world, mailFrom('app@us.example'))).toBe(MUCH)
 })
 
+test('that mail is refused because a limit would hold it for too long is told, once for the limits of a key', async () => {
+  const world = await worldOf({ action: 'hold', hold_limit: '4h', limits: ['2/1h', '3 recipients/1d'] })
+  const told = async () => (await attentionIn(world)).filter(({ kind }) => kind === 'quotas')
+  for (let n = 0; n < 2; n++) await send(world)
+  expect(await told()).toMatchObject([{ count: 1, why: 'mail of app@us.example is held: quota app, 2/1h, is used up' }])
+  await send(world)
+  expect(await replyTo(world, mailFrom('app@us.example'), 'RCPT TO:<ann@far.example>')).toBe(RECIPIENTS)
+  const why = 'mail of app@us.example is refused: quota app, 3 recipients/1d, is used up for longer than hold_limit'
+  expect(await told()).toMatchObject([{ count: 1, why }])
+})
+
 test('exceptions have limits of their own, or none; keys that match no pattern have none', async () => {
   const exceptions = { 'big@us.example': ['3/1h'], 'root@us.example': 'none' }
   const world = await worldOf({ limits: ['1/1h'], match: ['*@us.example'], exceptions })

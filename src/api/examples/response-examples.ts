@@ -107,9 +107,9 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, string>> = {
   'GET /shares':
     '{"fair_share":true,"total":1,"shares":[{"class":null,"key":"us.example","weight":1,"waiting":1,"in_flight":0,"started":1,"wanted":1,"got":1}]}',
   'GET /quotas':
-    '{"uses":[{"quota":"app","key":"app@us.example","keys":"sender","action":"refuse","limit":"1000/1h","measure":"messages","span":3600,"used":3,"planned":0,"maximum":1000,"room_time":null}]}',
+    '{"uses":[{"quota":"app","key":"app@us.example","keys":"sender","action":"refuse","limit":"1000/1h","measure":"messages","span":3600,"used":3,"planned":0,"maximum":1000,"refuses":false,"room_time":null}]}',
   'GET /quotas/:key':
-    '{"uses":[{"quota":"app","key":"app@us.example","keys":"sender","action":"refuse","limit":"1000/1h","measure":"messages","span":3600,"used":3,"planned":0,"maximum":1000,"room_time":null}]}',
+    '{"uses":[{"quota":"app","key":"app@us.example","keys":"sender","action":"refuse","limit":"1000/1h","measure":"messages","span":3600,"used":3,"planned":0,"maximum":1000,"refuses":false,"room_time":null}]}',
   'POST /quotas/reset': '{"key":"app@us.example"}',
   'POST /domain-checks':
     '{"domain":"good.example","sender_domain":"us.example","state":"running","ordered_by":"token:admin (127.0.0.1)","node":"api","begin_time":1767226201,"end_time":null,"failure":null,"report":null}',

@@ -1,6 +1,6 @@
 /** Queries for the use of quotas. */
 import type { QuotaConfig } from '../../queue/intake/quotas.ts'
-import { countedBy, type CountedQuota } from '../../queue/intake/quotas.ts'
+import { countedBy, longestHold, type CountedQuota } from '../../queue/intake/quotas.ts'
 import { firstRoom, plannedAfter, usedAt, type Amounts, type Slices } from '../../queue/intake/quota-window.ts'
 import { quotaUseJson, type QuotaUseJson, type QuotaUsesJson } from '../../resources/records/quota-json.ts'
 import type { KeptRecords } from './kept-records.ts'
@@ -47,7 +47,10 @@ async function usesOf({ reader, clock }: KeptRecords, counted: CountedQuota): Pr
     const slices: Slices = new Map(charges.flatMap((one) => (one.span === limit.span ? [[one.begin, one] as const] : [])))
     const at = firstRoom(slices, limit, ONE, now)
     const [used, planned] = [usedAt(slices, limit, now), plannedAfter(slices, limit, now)]
-    return quotaUseJson({ table, key, limit, used, planned, roomAt: at === now ? null : at }, clock.wall)
+    return quotaUseJson(
+      { table, key, limit, used, planned, roomAt: at === now ? null : at, refuses: at - now > longestHold(table) },
+      clock.wall,
+    )
   })
 }
 

@@ -12,13 +12,15 @@ export interface FullQuota extends QuotaUse {
   /** As it is written: `1000/1h`. */
   readonly limit: string
   readonly action: QuotaAction
+  /** True while mail is refused: also by a quota that holds, when it would be held longer than `hold_limit`. */
+  readonly refuses: boolean
   /** Time at which mail first found no room, as far as this node knows. */
   readonly since: QueueTime
 }
 
 /** `mail of app@example.com is refused: quota app, 1000/1h, is used up` */
-export const fullQuotaText = ({ quota, key, limit, action }: FullQuota): string =>
-  `mail of ${key} is ${action === 'hold' ? 'held' : 'refused'}: quota ${quota}, ${limit}, is used up`
+export const fullQuotaText = ({ quota, key, limit, action, refuses }: FullQuota): string =>
+  `mail of ${key} is ${refuses ? 'refused' : 'held'}: quota ${quota}, ${limit}, is used up${refuses && action === 'hold' ? ' for longer than hold_limit' : ''}`
 
 /** Use of a limit by a key. */
 export interface QuotaState extends QuotaUse {

@@ -13,7 +13,7 @@ import type { QueueStore } from '../../store/queue-store.ts'
 import type { QuotaCharge, QuotaUse } from '../../store/records/quota-count.ts'
 import type { Clock, Duration, QueueTime } from '../../system/clock.ts'
 import { QuotaCounts } from './quota-counts.ts'
-import type { QuotaState } from './quota-reports.ts'
+import type { FullQuota, QuotaState } from './quota-reports.ts'
 import { endOfUse, firstCommonRoom, sliceAt, usedAt, type Amounts, type LimitedUse } from './quota-window.ts'
 import { shownKey } from './queue-limits.ts'
 import { countedKey, partOf, type Origin } from './share-key.ts'
@@ -52,6 +52,16 @@ interface QuotasDeps {
   /** Called with the use of each limit that a message was charged to, and of one that had no room for it. */
   readonly used: (states: readonly QuotaState[]) => void
 }
+
+/** Room of a limit for a message with one recipient. */
+interface Room extends Pick<FullQuota, 'action' | 'refuses'> {
+  readonly at: QueueTime
+}
+
+const ONE: Amounts = { messages: 1, recipients: 1 }
+
+/** Time for which a quota holds mail at most; 0 for one that refuses it. */
+export const longestHold = ({ action, holdLimit }: QuotaTable): Duration => (action === 'hold' ? holdLimit : 0)
 
 /** When mail may leave, and the quota that determines it; null for none. */
 interface Plan {
@@ -123,10 +133,22 @@ export class Quotas {
   }
 
   /** The use of each limit of a key; empty for a quota that does not count it. */
-  statesOfKey({ quota, key }: QuotaUse): readonly QuotaState[] {
-    const table = this.#tables.find(({ name }) => name === quota)
-    const counted = table === undefined ? undefined : countedBy(table, key)
+  statesOfKey(use: QuotaUse): readonly QuotaState[] {
+    const counted = this.#countedOf(use)
     return counted === undefined ? [] : this.statesOf(counted, false)
+  }
+
+  /**
+   * The time at which a limit has room for a message of a key with one recipient, and what becomes of one that comes now. Undefined for a quota that
+   * does not count the key.
+   */
+  roomFor(use: QuotaUse, limit: QuotaLimit | undefined): Room | undefined {
+    const counted = this.#countedOf(use)
+    if (counted === undefined || limit === undefined) return undefined
+    const now = this.#deps.clock.now()
+    const { table } = counted
+    const refuses = this.#room([counted], ONE, now) - now > longestHold(table)
+    return { at: this.#roomOf(counted, limit, ONE, now), action: table.action, refuses }
   }
 
   /** The charges of mail to all quotas: to those that hold at the time when it may leave, to the others now. */
@@ -156,7 +178,7 @@ export class Quotas {
     const { quota, key, limits } = counted
     return limits.map((limit) => {
       const used = usedAt(this.counts.of(counted, limit.span), limit, now)
-      const hasNoRoom = isFull && this.#room([{ ...counted, limits: [limit] }], { messages: 1, recipients: 1 }, now) > now
+      const hasNoRoom = isFull && this.#roomOf(counted, limit, ONE, now) > now
       return { quota, key, limit, used, slice: sliceAt(now, limit.span), isFull: used >= limit.most || hasNoRoom }
     })
   }
@@ -167,6 +189,11 @@ export class Quotas {
     for (const use of this.counts.uses)
       for (const { used, limit } of this.statesOfKey(use)) ratios.set(use.quota, Math.max(ratios.get(use.quota) ?? 0, used / limit.most))
     return ratios
+  }
+
+  #countedOf({ quota, key }: QuotaUse): CountedQuota | undefined {
+    const table = this.#tables.find(({ name }) => name === quota)
+    return table === undefined ? undefined : countedBy(table, key)
   }
 
   #room(quotas: readonly CountedQuota[], need: Amounts, from: QueueTime): QueueTime {
@@ -187,7 +214,7 @@ export class Quotas {
     for (const one of quotas) {
       const isTooLarge = one.limits.some((limit) => need[limit.measure] > limit.most)
       const wait = this.#room([one], need, now) - now
-      if (!isTooLarge && wait <= (one.table.action === 'hold' ? one.table.holdLimit : 0)) continue
+      if (!isTooLarge && wait <= longestHold(one.table)) continue
       if (!isTooLarge) this.#deps.used(this.statesOf(one, true))
       return refusalOf(measure === 'messages' ? 'too much mail' : 'too many recipients', one, isTooLarge ? undefined : wait)
     }

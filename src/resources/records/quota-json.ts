@@ -17,6 +17,9 @@ const quotaUseShape = z
     used: count.describe('in the last 13 twelfths of the span'),
     planned: count.describe('mail that is held, and that is charged to later slices'),
     maximum: count,
+    refuses: z
+      .boolean()
+      .describe('true while such a message is refused: also by a quota that holds, when it would be held longer than `hold_limit`'),
     room_time: timeOrNull.describe('time from which there is room for a message with one recipient; null for now'),
   })
   .meta({ id: 'QuotaUse' })
@@ -35,9 +38,11 @@ interface LimitUse {
   readonly planned: number
   /** Null for now. */
   readonly roomAt: QueueTime | null
+  /** True when mail without room is refused until then. */
+  readonly refuses: boolean
 }
 
-export const quotaUseJson = ({ table, key, limit, used, planned, roomAt }: LimitUse, wall: WallView): QuotaUseJson => ({
+export const quotaUseJson = ({ table, key, limit, used, planned, roomAt, refuses }: LimitUse, wall: WallView): QuotaUseJson => ({
   quota: table.name,
   key,
   keys: table.key,
@@ -48,5 +53,6 @@ export const quotaUseJson = ({ table, key, limit, used, planned, roomAt }: Limit
   used,
   planned,
   maximum: limit.most,
+  refuses,
   room_time: wall.secondsOrNull(roomAt),
 })

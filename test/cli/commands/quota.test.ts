@@ -48,6 +48,7 @@ test('lists the fullest quotas, shows those of a key, and resets them, with a re
     used: 2,
     planned: 1,
     maximum: 2,
+    refuses: false,
     room_time: (begin + 65 * MINUTE) / 1_000,
   })
   expect(await run('reset', 'ann@us.example', '--quota', 'other')).toMatchObject({ code: 65 })

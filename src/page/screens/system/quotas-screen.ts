@@ -23,10 +23,14 @@ const resetLink = (view: View, { key, quota }: QuotaUseJson): Html =>
 
 const usedPart = ({ used, maximum, measure }: QuotaUseJson): Part => `${grouped(used)} of ${grouped(maximum)} ${measure}`
 
+/** `hold`; `refuse` of a quota that would hold mail for too long. */
+const actionText = ({ action, refuses }: QuotaUseJson): string =>
+  refuses && action === 'hold' ? 'refused now, as longer than hold_limit' : action
+
 const columnsOf = (view: View): readonly Column<QuotaUseJson>[] => [
   { heading: 'Key', isTitle: true, cell: ({ key }) => addressPart(key) },
   { heading: 'Quota', kind: 'code', cell: ({ quota }) => breakable(quota) },
-  { heading: 'Limit, above it', cell: ({ limit, action }) => html`${limit} <span class="faint">${action}</span>` },
+  { heading: 'Limit, above it', cell: (one) => html`${one.limit} <span class="faint">${actionText(one)}</span>` },
   { heading: 'Used', cell: usedPart },
   { heading: 'Held', cell: ({ planned, measure }) => (planned === 0 ? null : `${grouped(planned)} ${measure}`) },
   { heading: 'Room', cell: ({ room_time: at }) => (at === null ? 'now' : distance(view, at)) },
