@@ -117,7 +117,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     const page = await liveTab()
     proxy.state = 'answers 502'
     proxy.cut()
-    const unanswered = page.getByText(/^not live since \d\d:\d\d: the server does not answer$/)
+    const unanswered = page.getByText(/^not live since \d\d:\d\d: the server answers 502$/)
     await runUntil(page, () => unanswered.isVisible(), 10)
     expect(await isStale(page)).toBe(true)
     const colours = `['.light', '.light .mark:is(.when-good, .when-good *)'].map((one) => getComputedStyle(document.querySelector(one)).color)`
@@ -150,6 +150,22 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
       await follow(before + 3 + step)
     }
     expect([proxy.requests, proxy.streams.size, await page.evaluate('isSameDocument')]).toEqual([asked, 1, true])
+  })
+
+  test('while the relay answers with a failure, the rows of an open screen stay', async () => {
+    const page = await liveTab()
+    const rows = page.locator('table.where tbody')
+    // Numbers and times go on.
+    const words = async () => (await rows.innerText()).match(/dead|Connection refused/g)
+    expect(await words()).toEqual(['dead', 'Connection refused'])
+    const failure = { status: 503, contentType: 'text/html', body: '<!doctype html><main id="main"><h1>Not available</h1></main>' }
+    let asked = 0
+    await page.route(page.url(), (intercepted) => {
+      asked++
+      return intercepted.fulfill(failure)
+    })
+    await runUntil(page, async () => asked > 1, seconds(1))
+    expect(await words()).toEqual(['dead', 'Connection refused'])
   })
 
   test('a stream that brings nothing for five seconds counts as cut, also while the server does not answer', async () => {

@@ -117,7 +117,7 @@ async function renew() {
     if (livePath === undefined) endLive()
     else update()
   } catch {
-    // The server does not answer: the next value comes with another try.
+    // The server does not answer, or with a failure: the next value comes with another try.
   } finally {
     isRenewing = false
   }
@@ -138,7 +138,7 @@ async function renewOld() {
     // The stream may be newer than the print.
     if (lastValue !== undefined) show(lastValue)
   } catch {
-    // The line in the foot tells that the server does not answer.
+    // The line in the foot tells that the server does not answer, or that it fails.
     renewedAt = Date.now()
   } finally {
     isRenewing = false
@@ -217,20 +217,23 @@ function received(value) {
   show(value)
 }
 
+/** Tells that the values are old, and why. */
+const outdated = (/** @type {string} */ why) => report(`not live since ${brokenAt ?? lastTime()}: ${why}`, { isBad: true, isStale: true })
+
 /** @param {number} mine the turn in which the page asks */
 async function ask(mine) {
   try {
     const response = await fetch(root + livePath, { headers: { accept: 'application/json' }, signal: AbortSignal.timeout(ANSWER) })
     if (mine !== turn) return
     if (response.status === 401) return sessionEnded()
-    if (!response.ok) throw new Error(response.statusText)
+    if (!response.ok) return outdated(`the server answers ${response.status}`)
     const value = await response.json()
     if (mine !== turn) return
     received(value)
     if (liveStream === undefined) report('live')
     else report(`not live since ${brokenAt ?? lastTime()}: asks every 10 s`, { isBad: true })
   } catch {
-    if (mine === turn) report(`not live since ${brokenAt ?? lastTime()}: the server does not answer`, { isBad: true, isStale: true })
+    if (mine === turn) outdated('the server does not answer')
   }
 }
 

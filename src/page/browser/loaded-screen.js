@@ -3,21 +3,43 @@
 /** The server cannot be reached. */
 export class NoAnswer extends Error {}
 
+/** The server answers with a failure in the place of the screen. */
+class FailedScreen extends Error {}
+
 /**
- * The document of a screen; rejects with NoAnswer, and when `signal` aborts. XMLHttpRequest parses HTML without running scripts, and without text that
+ * The document of a screen or of a failure in its place; rejects with NoAnswer, and when `signal` aborts. XMLHttpRequest parses HTML without running scripts, and without text that
  * becomes markup in this page.
  * @param {string} url
  * @param {AbortSignal} signal
  * @returns {Promise<Document>}
  */
-export function load(url, signal) {
+export const load = async (url, signal) => (await asked(url, signal)).document
+
+/**
+ * The document of a screen, or of the login; rejects with FailedScreen for a failure in its place, too.
+ * @param {string} url
+ * @param {AbortSignal} signal
+ * @returns {Promise<Document>}
+ */
+export async function loadAnew(url, signal) {
+  const { document, status } = await asked(url, signal)
+  if (status >= 400) throw new FailedScreen(`the server answers ${status}`)
+  return document
+}
+
+/**
+ * @param {string} url
+ * @param {AbortSignal} signal
+ * @returns {Promise<{ document: Document, status: number }>}
+ */
+function asked(url, signal) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
     request.responseType = 'document'
     request.open('GET', url)
     request.setRequestHeader('accept', 'text/html')
     request.addEventListener('load', () => {
-      if (request.responseXML instanceof Document) resolve(request.responseXML)
+      if (request.responseXML instanceof Document) resolve({ document: request.responseXML, status: request.status })
       else reject(new Error(`no document (${request.status})`))
     })
     request.addEventListener('error', () => reject(new NoAnswer('the server does not answer')))

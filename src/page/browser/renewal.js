@@ -4,7 +4,7 @@
  */
 import { addCharts } from './charts.js'
 import { addCopying } from './copy.js'
-import { isLogin, load } from './loaded-screen.js'
+import { isLogin, loadAnew } from './loaded-screen.js'
 
 /** Time limit of the request, and time after which a click that led nowhere is forgotten, in ms. */
 const LIMIT = 10_000
@@ -75,12 +75,13 @@ const renewedPairs = (/** @type {Document} */ loaded) =>
 const focusedLink = () => document.activeElement?.getAttribute('href') ?? null
 
 /**
- * Loads the screen and replaces elements of it. Returns null when the session has ended, and false while a person is at work.
+ * Loads the screen and replaces elements of it. Returns null when the session has ended, and false while a person is at work. Rejects without a
+ * change when the server does not answer, or answers with a failure.
  * @param {(loaded: Document) => { old: Element, fresh: Element }[]} those
  * @returns {Promise<Document | false | null>}
  */
 async function replaced(those) {
-  const loaded = await load(location.href, AbortSignal.timeout(LIMIT))
+  const loaded = await loadAnew(location.href, AbortSignal.timeout(LIMIT))
   if (isLogin(loaded)) return null
   if (isAtWork()) return false
   const focused = focusedLink()

@@ -4,6 +4,7 @@ import { html } from '../../presentation/html.ts'
 import { linkTo } from '../markup/links.ts'
 import { QUEUE_PLACES, SYSTEM_PLACES } from '../markup/navigation.ts'
 import { shapeOf } from '../markup/marks.ts'
+import { asSentence, ended } from '../../presentation/text.ts'
 import type { View } from '../markup/view.ts'
 
 interface FailureFacts {
@@ -16,7 +17,7 @@ export const failureScreen = (view: View, { title, detail }: FailureFacts): Scre
   place: null,
   main: html`<div class="panel">
     <h1>${shapeOf('warning')} ${title}</h1>
-    <p>${detail.charAt(0).toUpperCase()}${detail.slice(1)}${/[.!?]$/.test(detail) ? '' : '.'}</p>
+    <p>${ended(asSentence(detail))}</p>
     <p><a href="${linkTo(view, '')}">Now</a> shows the state of the queue.</p>
   </div>`,
 })
