@@ -73,7 +73,7 @@ const DESTINATIONS = { name: TEXT, order: DESTINATION_ORDERS, after: TEXT } as c
 const destinationsRoute = (deps: ScreenDeps): Route =>
   screenRoute(deps, { path: '/destinations', slots: 'searches', parameters: DESTINATIONS }, async ({ asked, visible, signal }, view) => {
     if ((await deps.now.within(FIGURES_WITHIN, visible, signal)) === undefined)
-      return screenAnswer(view, countingScreen('destinations', 'Destinations'))
+      return screenAnswer(view, countingScreen(view, 'destinations', 'Destinations'))
     const order = asked.order || DESTINATION_ORDERS[0]
     const page = { order, limit: ROWS_PER_PAGE, name: orUndefined(asked.name), after: orUndefined(asked.after) }
     const { destinations, next } = await destinationPage(deps.view, page, { visible, signal })

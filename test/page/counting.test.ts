@@ -10,6 +10,7 @@ import type { QueueView } from '../../src/queries/queue-view.ts'
 import { destinationRoutes } from '../../src/api/destination-routes.ts'
 import { messageRoutes } from '../../src/api/message-routes.ts'
 import { statusRoutes } from '../../src/api/status-routes.ts'
+import { figuresMissing } from '../../src/page/screens/counting-screen.ts'
 import { Page } from '../../src/page/web-page.ts'
 import { realClock } from '../support/real-clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
@@ -46,6 +47,14 @@ async function countedAtWork(tab: Tab, counted: () => void): Promise<void> {
   expect(await tab.getByLabel(/Reason/).inputValue()).toBe('half a sen')
   await tab.keyboard.press('Escape')
 }
+
+test('figures that are not read while the relay cannot commit are not said to be counted', () => {
+  const calm = figuresMissing({ health: { state: 'slow', text: 'commits in 900 ms' } })
+  expect(calm).toContain('The queue is being counted')
+  expect(figuresMissing({ health: { state: 'failing', text: 'no commit within 2 s' } })).toBe(
+    'These figures cannot be read: no commit within 2 s. They follow by themselves.',
+  )
+})
 
 test('the last figures are shown for ten seconds while new ones are late', async () => {
   const world = await ApiWorld.open('memory')

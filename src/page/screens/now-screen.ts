@@ -13,7 +13,7 @@ import { table, type Column } from '../markup/html-table.ts'
 import { nowTables } from './now-tables.ts'
 import { nowSentence } from './now-sentence.ts'
 import { howOld, queueStrip, flowFigures, type NowFacts } from './now-figures.ts'
-import { countingNotice, QUEUE_COUNTED, untilCounted } from './counting-screen.ts'
+import { countingNotice, figuresMissing, untilCounted } from './counting-screen.ts'
 import { age, clockTime, count, distance, instantOf, messages, plural, waits } from '../markup/times.ts'
 import { instantText } from '../markup/time-range.ts'
 import type { AttentionJson, DestinationTroubleJson } from '../../resources/status-json.ts'
@@ -272,10 +272,10 @@ export function nowScreen(view: View, facts: NowFacts): Screen {
   const figures = html`${flowFigures(view, facts)} ${queueStrip(view, now)}`
   if (now === null)
     return {
-      title: 'The queue is being counted',
+      title: 'Mail queue',
       place: '',
       ...untilCounted('api/v1/now'),
-      main: html`${heading} ${countingNotice(QUEUE_COUNTED)} ${figures}`,
+      main: html`${heading} ${countingNotice(figuresMissing(view))} ${figures}`,
     }
   const queued = now.queues.reduce((sum, one) => sum + one.messages, 0)
   return {
