@@ -13,7 +13,7 @@ import { formBody, shaped } from '../http/request-body.ts'
 import { actorOf } from '../http/requests/requester.ts'
 import { route, type Answer, type Route } from '../http/route-table.ts'
 import { checkValue } from '../presentation/checked-value.ts'
-import { suppressionPage, suppressionStops, suppressionWith } from '../queries/records/suppression-entries.ts'
+import { otherEntries, suppressionPage, suppressionStops, suppressionWith } from '../queries/records/suppression-entries.ts'
 import { optionalField, spanField, textField } from './form-fields.ts'
 import type { FormProblem } from './markup/fields.ts'
 import type { View } from './markup/view.ts'
@@ -95,7 +95,7 @@ const removalRoutes = (deps: PageDeps): readonly Route[] => {
     screenRoute(deps, { ...place, parameters: textsOf(suppressionKey.shape) }, async (request, view) => {
       assertUnlimited(request)
       const key = shaped(suppressionKey, Object.fromEntries(request.query))
-      return screenAnswer(view, suppressionRemovalScreen(view, await suppressionWith(deps.view, key)))
+      return screenAnswer(view, suppressionRemovalScreen(view, await suppressionWith(deps.view, key), await otherEntries(deps.view, key)))
     }),
     route({
       method: 'POST',

@@ -1,6 +1,7 @@
 /** Queries for the suppression list. */
 import { z } from 'zod'
 import { HTTP_PROBLEMS, Problem } from '../../http/problem-details.ts'
+import { domainOf } from '../../mail/address.ts'
 import { jsonLines, maskControls } from '../../presentation/text.ts'
 import {
   suppressionJson,
@@ -10,7 +11,9 @@ import {
   type SuppressionStopsJson,
 } from '../../resources/records/suppression-json.ts'
 import {
+  ALL_SENDERS,
   FIRST_KEY,
+  isListed,
   type SuppressionFilter,
   type SuppressionKey,
   type SuppressionReason,
@@ -100,6 +103,17 @@ export async function suppressionWith(records: KeptRecords, { scope, address }: 
   const [entry] = jsonOf(found === undefined ? [] : [found], records)
   if (entry !== undefined) return entry
   throw new Problem(HTTP_PROBLEMS.unknown, `${maskControls(address)} is not on the suppression list of ${maskControls(scope)}`)
+}
+
+/** The other entries that refuse mail to the address of an entry, or to its domain, from senders that the entry concerns. */
+export async function otherEntries(records: KeptRecords, { scope, address }: SuppressionKey): Promise<readonly SuppressionJson[]> {
+  const { suppressions: table } = records.reader.records
+  const domain = `@${domainOf(address)}`
+  const found = await Promise.all((address === domain ? [address] : [address, domain]).map((one) => table.ofAddress(one)))
+  const now = records.clock.now()
+  const concern = (other: SuppressionKey): boolean => scope === ALL_SENDERS || other.scope === ALL_SENDERS || other.scope === scope
+  const others = found.flat().filter((one) => isListed(one, now) && concern(one) && (one.scope !== scope || one.address !== address))
+  return jsonOf(others, records)
 }
 
 export const suppressionStops = async ({ reader, clock }: KeptRecords): Promise<SuppressionStopsJson> => ({

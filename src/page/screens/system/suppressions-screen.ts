@@ -166,12 +166,25 @@ export const newSuppressionScreen = (view: View, given: SuppressionText, problem
     call: { method: 'POST', path: 'api/v1/suppressions', body: { address: 'ADDRESS', reason: 'manual' } },
   })
 
-export const suppressionRemovalScreen = (view: View, entry: SuppressionJson): Screen => {
+/** What follows the removal of an entry, beside other entries that refuse the same mail. */
+function afterRemoval(address: string, others: readonly SuppressionJson[]): string {
+  if (others.length > 0) return 'Other entries still refuse mail to it.'
+  return address.startsWith('@')
+    ? 'Mail to its addresses is accepted from then on, unless they have entries of their own.'
+    : 'Mail to it is accepted from then on.'
+}
+
+/** `@far.example, senders of us.example`, each on a line. */
+const othersPart = (others: readonly SuppressionJson[]): Part =>
+  others.length === 0 ? null : others.map((one) => html`<div>${addressPart(one.address)}, senders: ${sendersOf(one)}</div>`)
+
+/** `others` are the entries that refuse mail to the address when this one is removed. */
+export const suppressionRemovalScreen = (view: View, entry: SuppressionJson, others: readonly SuppressionJson[]): Screen => {
   const { scope, address, reason, text } = entry
   return questionPanel({
     place: 'suppressions',
     question: `Remove ${address}?`,
-    about: 'Mail to it is accepted from then on. Refusals that were counted are forgotten.',
+    about: `${afterRemoval(address, others)} Refusals that were counted are forgotten.`,
     action: linkTo(view, 'suppressions/remove'),
     button: 'Remove the entry',
     facts: html`${hidden({ scope, address })}
@@ -181,6 +194,7 @@ export const suppressionRemovalScreen = (view: View, entry: SuppressionJson): Sc
       ['text', text === null ? null : breakable(text), 'wide'],
       ['listed', listedPart(view, entry)],
       ['ends', endOf(view, entry)],
+      ['still refused by', othersPart(others), 'wide'],
       ['undo', html`<strong>not possible</strong>`],
     ])}`,
     back: linkTo(view, 'suppressions'),
