@@ -2,7 +2,8 @@
 import type { NodeAnswering } from '../queries/node-questions.ts'
 import type { KnownInMemory, LiveQueue, NodeLines, SharedNodes } from '../queries/queue-view.ts'
 import type { DestinationName } from '../mail/message.ts'
-import { isSilent } from '../resources/node-json.ts'
+import { stateOf } from '../resources/node-json.ts'
+import { drainedAll } from '../resources/node-trouble.ts'
 import { mergedStatus } from '../queue/queue-status.ts'
 import type { LiveDestination } from '../queue/scheduler/destination.ts'
 import type { Clock } from '../system/clock.ts'
@@ -68,13 +69,16 @@ const sharedQueue = (relay: Relay, peers: Peers): LiveQueue => {
 /** The nodes of a shared queue. Commands, which have no settings, are none of them. */
 export const sharedNodes = (relay: Relay, { me, peers, view }: SharingNode, clock: Clock): SharedNodes => {
   const { node_lease: lease, node_name: own } = relay.config
+  const daemons = () =>
+    (view()?.nodes ?? []).filter((one) => one.settings !== '').map((one) => ({ name: one.name, state: stateOf(one, lease) }))
   return {
     me,
     lease,
     own,
     clock,
     nodes: peers.nodes,
-    silent: () => (view()?.nodes ?? []).filter((one) => one.settings !== '' && isSilent(one, lease)).map(({ name }) => name),
+    silent: () => daemons().flatMap(({ name, state }) => (state === 'silent' ? [name] : [])),
+    drained: () => drainedAll(daemons()).map(({ name }) => name),
     settings: () => peers.askEach('settings'),
     slots: () => peers.askEach('slots'),
   }

@@ -19,7 +19,8 @@ async function carriedOut(deps: PageDeps, verb: NodeVerb, change: NodeChange): P
 const changeRoutes = (deps: PageDeps, verb: NodeVerb): readonly Route[] => [
   screenRoute(deps, { path: `/nodes/:name/${verb}`, role: ROLES[verb] }, async (request, view) => {
     assertUnlimited(request)
-    return screenAnswer(view, nodeQuestion(view, request.parameters['name'] ?? '', verb))
+    const { nodes } = await nodeList(deps.view)
+    return screenAnswer(view, nodeQuestion(view, request.parameters['name'] ?? '', verb, nodes ?? []))
   }),
   route({
     method: 'POST',

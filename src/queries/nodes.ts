@@ -38,10 +38,12 @@ export async function differingSettings({ nodes }: Pick<QueueView, 'nodes'>): Pr
   return shared === null ? [] : settingsThatDiffer(await shared.nodes.list())
 }
 
-/** The nodes that have failed, from memory and one small table. */
+/** The nodes that have failed, or that all drain, from memory and one small table. */
 export async function absentNodes({ nodes, clock }: QueueView): Promise<readonly AttentionJson[]> {
   const shared = nodes()
-  return shared === null ? [] : absentNodesJson({ silent: shared.silent(), lost: await shared.nodes.lost() }, clock.wall)
+  return shared === null
+    ? []
+    : absentNodesJson({ silent: shared.silent(), drained: shared.drained(), lost: await shared.nodes.lost() }, clock.wall)
 }
 
 /** The settings of the node that answers, and those in which the nodes differ. */

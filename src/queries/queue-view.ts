@@ -85,6 +85,8 @@ export interface SharedNodes extends NodeChangesDeps {
   readonly me: OwnerId
   /** Names of the nodes without a beat for longer than node_lease, as of the last beat of this one. */
   readonly silent: () => readonly string[]
+  /** Names of the draining nodes when no node is active, as of the last beat of this one; empty otherwise. */
+  readonly drained: () => readonly string[]
   /** Delivery slots of the nodes that answer within a second. */
   readonly slots: () => Promise<ReadonlyMap<OwnerId, DeliverySlots>>
   /** The settings of the nodes that answer within a second. */

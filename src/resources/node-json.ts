@@ -85,18 +85,22 @@ export interface NodeFacts {
   readonly slots: ReadonlyMap<OwnerId, DeliverySlots>
 }
 
-export const isSilent = ({ beatAge }: Pick<ListedNode, 'beatAge'>, lease: Duration): boolean => beatAge > lease
+/** State of a node that was not taken over. */
+export const stateOf = (
+  { beatAge, draining }: Pick<ListedNode, 'beatAge' | 'draining'>,
+  lease: Duration,
+): 'silent' | 'draining' | 'active' => (beatAge > lease ? 'silent' : draining ? 'draining' : 'active')
 
 /** The nodes by name. A lost node has no settings that could differ. */
 export function nodesJson({ nodes, lost, lease, me, slots }: NodeFacts, wall: WallView): readonly NodeJson[] {
   const usual = usualSettings(nodes)
   const running = nodes.map((one): NodeJson => {
-    const { id, name, beatAge, draining, shards, leased, program, joinedAt, settings } = one
+    const { id, name, beatAge, shards, leased, program, joinedAt, settings } = one
     const used = slots.get(id)
     return {
       node: id,
       name,
-      state: isSilent(one, lease) ? 'silent' : draining ? 'draining' : 'active',
+      state: stateOf(one, lease),
       answers: id === me,
       shards,
       leased,

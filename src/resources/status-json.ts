@@ -24,6 +24,7 @@ const traffic = z.object(Object.fromEntries(TRAFFIC_KINDS.map((kind) => [kind, z
 const attentionShape = z.object({
   kind: z.enum([
     'store-unavailable',
+    'nodes-draining',
     'nodes-silent',
     'nodes-lost',
     'oauth-failed',
@@ -239,17 +240,20 @@ export const troublesJson = ({ at, ...troubled }: Pick<QueueStatus, 'at'> & Trou
     hint: troubleHint(one),
   }))
 
-/** Nodes of a shared queue that have failed: names of those without a beat for node_lease, and those that were taken over. */
+/** Nodes of a shared queue that take no mail: names of those without a beat for node_lease, and those that were taken over. */
 interface AbsentNodes {
+  /** Names of the draining nodes when none is active. */
+  readonly drained: readonly string[]
   readonly silent: readonly string[]
   readonly lost: readonly Pick<LostNode, 'name' | 'taker' | 'lostAt'>[]
 }
 
 /** The entries of absent nodes: none without one. */
-export function absentNodesJson({ silent, lost }: AbsentNodes, wall: WallView): readonly AttentionJson[] {
+export function absentNodesJson({ silent, drained, lost }: AbsentNodes, wall: WallView): readonly AttentionJson[] {
   const since = wall.secondsOrNull(lost.length === 0 ? null : Math.min(...lost.map(({ lostAt }) => lostAt)))
   const names = lost.map(({ name, taker }) => `${name}, taken over by ${taker}`).join('; ')
   return [
+    ...(drained.length === 0 ? [] : [{ ...EMPTY, kind: 'nodes-draining' as const, count: drained.length, text: drained.join(', ') }]),
     ...(silent.length === 0 ? [] : [{ ...EMPTY, kind: 'nodes-silent' as const, count: silent.length, text: silent.join(', ') }]),
     ...(lost.length === 0 ? [] : [{ ...EMPTY, kind: 'nodes-lost' as const, count: lost.length, text: names, since }]),
   ]

@@ -1,8 +1,9 @@
 /** The screen of the nodes, and the same facts on a terminal. */
 import { expect, test } from 'vitest'
 import { nodeScreen } from '../../src/cli/render/node-list.ts'
-import { nodesScreen } from '../../src/page/screens/system/nodes-screen.ts'
+import { nodeQuestion, nodesScreen } from '../../src/page/screens/system/nodes-screen.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
+import type { NodeJson } from '../../src/resources/node-json.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { PageScreens } from '../support/page-screens.ts'
@@ -28,6 +29,17 @@ test('the settings of a node are equal, differ, or are not known because it is l
   ])
 })
 
+test('a drain of the last active node says that the relay stands still then, and the list says it afterwards', () => {
+  const still = 'no mail is accepted or delivered: n1, n2 drain, and no other node is active'
+  const [active, drained] = [node('n1'), node('n2', { state: 'draining' })]
+  const question = (nodes: readonly NodeJson[]) => wordsIn(`<main>${nodeQuestion(NODE_VIEW, 'n1', 'drain', nodes).main?.markup ?? ''}`)
+  expect(question([active, node('n2')])).toContain('It gives its destinations to the other nodes')
+  expect(question([active, drained])).toContain('No other node is active: no mail is accepted and none is delivered')
+  const listed = (nodes: readonly NodeJson[]) => wordsIn(`<main>${nodesScreen(NODE_VIEW, { nodes, lease: 5 }).main?.markup ?? ''}`)
+  expect(listed([active, drained])).not.toContain('no mail is accepted')
+  expect(listed([node('n1', { state: 'draining' }), drained])).toContain(still)
+})
+
 test('screens that show settings say whose they are, where the nodes differ', async () => {
   const world = await ApiWorld.open('memory')
   try {
@@ -40,6 +52,7 @@ test('screens that show settings say whose they are, where the nodes differ', as
         nodes: {
           value: () => ({
             silent: () => [],
+            drained: () => [],
             nodes: {
               list: async () => [listed({ minimal_backoff_time: 'a' }), listed({ minimal_backoff_time: backoff })],
               lost: async () => [],

@@ -6,6 +6,7 @@ import type { QueueView } from '../../src/queries/queue-view.ts'
 import { SECOND } from '../../src/system/clock.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { PageScreens } from '../support/page-screens.ts'
+import { wordsIn } from '../support/page-requests.ts'
 
 let world: ApiWorld
 let screens: PageScreens
@@ -21,13 +22,25 @@ afterAll(() => world.close())
 test('nodes without a beat for a lease, and those that were taken over, need attention', async () => {
   const { view } = world.api.api
   const lost = { name: 'n3', taker: 'n2', lostAt: view.clock.now() - SECOND }
-  const nodes = () => ({ silent: () => ['n1'], nodes: { lost: async () => [lost] } })
+  const nodes = () => ({ silent: () => ['n1'], drained: () => [], nodes: { lost: async () => [lost] } })
   const shared: QueueView = Object.create(view, { nodes: { value: nodes } }) as QueueView
   const now = new Now(shared)
   expect((await now.value(null)).attention).toMatchObject([
     { kind: 'nodes-silent', count: 1, text: 'n1' },
     { kind: 'nodes-lost', count: 1, text: 'n3, taken over by n2', since: view.clock.wall.seconds(lost.lostAt) },
   ])
+  now.close()
+})
+
+test('that all nodes drain needs attention: no mail is accepted or delivered', async () => {
+  const { view } = world.api.api
+  const nodes = () => ({ silent: () => [], drained: () => ['n1', 'n2'], nodes: { lost: async () => [] } })
+  const shared: QueueView = Object.create(view, { nodes: { value: nodes } }) as QueueView
+  const now = new Now(shared)
+  expect((await now.value(null)).attention).toMatchObject([{ kind: 'nodes-draining', count: 2, text: 'n1, n2' }])
+  expect(wordsIn(await new PageScreens(world, shared).text(''))).toContain(
+    'Mail is neither accepted nor delivered: no node is active, and n1, n2 drain',
+  )
   now.close()
 })
 

@@ -1,7 +1,7 @@
 /** The status of a queue as one screen. */
 import { QUEUE_NAMES } from '../../mail/message.ts'
 import type { StatusDestinationJson } from '../../resources/destination-json.ts'
-import { nodeTrouble } from '../../resources/node-trouble.ts'
+import { drainTrouble, nodeTrouble } from '../../resources/node-trouble.ts'
 import type { NodeJson } from '../../resources/node-json.ts'
 import type { ScheduleJson } from '../../resources/schedule-json.ts'
 import type { StatusJson } from '../../resources/status-json.ts'
@@ -157,10 +157,9 @@ function tokenLines({ oauth: name, user, left, problem }: TokenJson, { width }: 
   return [first, ...rest.map((line) => `  ${line}`)]
 }
 
-/** The nodes that have failed. */
+/** The nodes that have failed, and that none is active. */
 const nodeEntries = (nodes: readonly NodeJson[], display: Display): readonly (readonly string[])[] =>
-  nodes.flatMap((one) => {
-    const trouble = nodeTrouble(one)
+  [drainTrouble(nodes), ...nodes.map(nodeTrouble)].flatMap((trouble) => {
     if (trouble === null) return []
     const { width } = display
     const lines = hanging('', maskControls(trouble.text), { width, indent: INDENT })

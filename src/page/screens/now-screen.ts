@@ -51,6 +51,11 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
   switch (one.kind) {
     case 'store-unavailable':
       return [html`Mail is neither accepted nor delivered: ${one.text}`, logLink(view, { event: 'store-unavailable' })]
+    case 'nodes-draining':
+      return [
+        html`Mail is neither accepted nor delivered: no node is active, and ${one.text} ${figure === 1 ? 'drains' : 'drain'}`,
+        linkTo(view, 'nodes'),
+      ]
     case 'nodes-silent':
       return [html`${plural(figure, 'node')} silent: ${one.text}. Other nodes take the mail over.`, linkTo(view, 'nodes')]
     case 'nodes-lost':

@@ -1,7 +1,7 @@
 /** The nodes that share the queue, and the questions before one is drained or removed. */
 import { SHARED_TITLES } from '../../../config/values/queue-place.ts'
 import type { NodeJson, NodesJson } from '../../../resources/node-json.ts'
-import { nodeTrouble } from '../../../resources/node-trouble.ts'
+import { drainTrouble, nodeTrouble } from '../../../resources/node-trouble.ts'
 import { asCommand } from '../../markup/command-lines.ts'
 import { questionPanel } from '../../markup/question-panel.ts'
 import { answer, buttonLink, heading, type Screen } from '../../markup/frame.ts'
@@ -69,10 +69,9 @@ const columnsOf = (view: View): readonly Column<NodeJson>[] => [
   { heading: 'Action', label: '', kind: 'actions', cell: (one) => actionOf(view, one) },
 ]
 
-/** Sentences about the nodes that have failed. */
+/** Sentences about the nodes that have failed, and about a drain of all. */
 const troublesOf = (nodes: readonly NodeJson[]): Html => {
-  const items = nodes.flatMap((one) => {
-    const trouble = nodeTrouble(one)
+  const items = [drainTrouble(nodes), ...nodes.map(nodeTrouble)].flatMap((trouble) => {
     return trouble === null
       ? []
       : [
@@ -100,7 +99,7 @@ function sentenceOf(view: View, nodes: readonly NodeJson[], lease: number): Html
   )
   return answer(
     failed.length === 0
-      ? `${plural(running, 'node')} ${running === 1 ? 'has' : 'share'} the queue, and all of them are alive.`
+      ? `${plural(running, 'node')} ${running === 1 ? 'has' : 'share'} the queue, and ${running === 1 ? 'is' : 'all of them are'} alive.`
       : html`${plural(running, 'node')} of ${count(nodes.length)} ${running === 1 ? 'is' : 'are'} alive; ${names} failed.`,
     `A node without a sign of life for ${span(lease * 1_000)} (node_lease) is taken over by the others. This page comes from ${view.node ?? view.relay}.`,
   )
@@ -138,14 +137,18 @@ const VERBS: Readonly<Record<NodeVerb, { readonly button: string; readonly about
   },
 }
 
+const ABOUT_LAST =
+  'No other node is active: no mail is accepted and none is delivered until a node is undrained. Mail in the queue stays there.'
+
 /** The question before a change of a node. */
-export const nodeQuestion = (view: View, name: string, verb: NodeVerb): Screen => {
+export const nodeQuestion = (view: View, name: string, verb: NodeVerb, nodes: readonly NodeJson[]): Screen => {
   const { button, about } = VERBS[verb]
+  const isLast = verb === 'drain' && nodes.every((one) => one.name === name || one.state !== 'active')
   const path = `api/v1/nodes/${encodeURIComponent(name)}`
   return questionPanel({
     place: 'nodes',
     question: `${button} ${name}?`,
-    about,
+    about: isLast ? ABOUT_LAST : about,
     action: linkTo(view, `${nodePlace(name)}/${verb}`),
     button: `${button} ${name}`,
     back: linkTo(view, 'nodes'),
