@@ -38,7 +38,7 @@ test('that all nodes drain needs attention: no mail is accepted or delivered', a
   const shared: QueueView = Object.create(view, { nodes: { value: nodes } }) as QueueView
   const now = new Now(shared)
   expect((await now.value(null)).attention).toMatchObject([{ kind: 'nodes-draining', count: 2, text: 'n1, n2' }])
-  expect(wordsIn(await new PageScreens(world, shared).text(''))).toContain(
+  expect(wordsIn(await new PageScreens(world, shared, now).text(''))).toContain(
     'Mail is neither accepted nor delivered: no node is active, and n1, n2 drain',
   )
   now.close()

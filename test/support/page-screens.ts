@@ -2,6 +2,7 @@
 import { matchRoute, type Answer, type RouteRequest } from '../../src/http/route-table.ts'
 import type { Requester } from '../../src/http/requests/requester.ts'
 import { Page } from '../../src/page/web-page.ts'
+import type { Now } from '../../src/queries/now.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import type { ApiWorld } from './api-world.ts'
 
@@ -19,9 +20,9 @@ const ORIGIN = 'http://page.example/'
 export class PageScreens {
   readonly page: Page
 
-  /** `view` is that of the world, unless a test watches it. */
-  constructor({ api: { api } }: ApiWorld, view: QueueView = api.view) {
-    this.page = new Page({ view, now: api.now, causes: api.causes, senders: api.senders })
+  /** `view` and `now` are those of the world, unless a test watches or changes them. */
+  constructor({ api: { api } }: ApiWorld, view: QueueView = api.view, now: Now = api.now) {
+    this.page = new Page({ view, now, causes: api.causes, senders: api.senders })
   }
 
   /** The markup of a screen, such as `messages?queue=hold`. */
