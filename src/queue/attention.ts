@@ -4,7 +4,7 @@ import type { SuppressionStop } from '../store/records/suppression-entry.ts'
 import type { QueueTally } from '../store/counts/queue-tally.ts'
 import type { QueueTime } from '../system/clock.ts'
 import { fullQuotaText, type FullQuota } from './intake/quota-reports.ts'
-import { limitText, type LimitState } from './intake/queue-limits.ts'
+import { limitText, refusesMail, type LimitState } from './intake/queue-limits.ts'
 import type { LiveStatus } from './queue-status.ts'
 import { runState, runText, type ScheduleState } from './schedule-state.ts'
 
@@ -89,10 +89,9 @@ const NEARLY_FULL = 0.8
 
 /** The limits that refuse mail, then those that are nearly full, the fullest first. */
 export function nearlyFull(limits: readonly LimitState[]): readonly LimitState[] {
-  const isFull = ({ refusedSince }: LimitState): boolean => refusedSince !== null
   return limits
-    .filter((one) => isFull(one) || one.used >= one.limit * NEARLY_FULL)
-    .toSorted((a, b) => Number(isFull(b)) - Number(isFull(a)) || b.used / b.limit - a.used / a.limit)
+    .filter((one) => refusesMail(one) || one.used >= one.limit * NEARLY_FULL)
+    .toSorted((a, b) => Number(refusesMail(b)) - Number(refusesMail(a)) || b.used / b.limit - a.used / a.limit)
 }
 
 /** The entry of the full and nearly full limits, as a list: empty for none. */

@@ -5,8 +5,8 @@ import { troubleHint, troublesOf, troubleText, type Troubled } from '../presenta
 import { hostOf } from '../mail/smtp-reply.ts'
 import type { QueueStatus } from '../queue/queue-status.ts'
 import { QUOTA_ACTIONS } from '../config/values/tables/quota-table.ts'
-import { fullQuotaText } from '../queue/intake/quota-reports.ts'
-import { limitText } from '../queue/intake/queue-limits.ts'
+import { fullQuotaText, type FullQuota } from '../queue/intake/quota-reports.ts'
+import { limitText, refusesMail } from '../queue/intake/queue-limits.ts'
 import { CONNECTING_SHOWN, type DeliverySlots } from '../store/destination-status.ts'
 import type { LostNode } from '../store/membership/node-directory.ts'
 import { BALANCE_TERMS, type Balance } from '../store/counts/queue-balance.ts'
@@ -117,7 +117,8 @@ const limitShape = z.object({
   measure: z.enum(['messages', 'bytes']),
   used: count,
   limit: count,
-  refused_since: timeOrNull.describe('null while the limit is open'),
+  refuses: z.boolean().describe('true while it has no room for mail'),
+  refused_since: timeOrNull.describe('null while the limit is open, and until it has refused mail'),
   text: z.string().describe('the sentence that `deferd status` prints'),
 })
 
@@ -206,21 +207,24 @@ export function statusJson(status: QueueStatus, wall: WallView): StatusJson {
       measure: one.measure,
       used: one.used,
       limit: one.limit,
+      refuses: refusesMail(one),
       refused_since: wall.secondsOrNull(one.refusedSince),
       text: limitText(one),
     })),
-    quotas: quotas.map((one) => ({
-      quota: one.quota,
-      key: one.key,
-      limit: one.limit,
-      action: one.action,
-      refuses: one.refuses,
-      since: wall.seconds(one.since),
-      text: fullQuotaText(one),
-    })),
+    quotas: quotas.map((one) => fullQuotaJson(one, wall)),
     balance: { ...balance },
   }
 }
+
+const fullQuotaJson = (one: FullQuota, wall: WallView): Json<typeof fullQuotaShape> => ({
+  quota: one.quota,
+  key: one.key,
+  limit: one.limit,
+  action: one.action,
+  refuses: one.refuses,
+  since: wall.seconds(one.since),
+  text: fullQuotaText(one),
+})
 
 const slotsJson = (slots: DeliverySlots | undefined): Json<typeof slotsShape> | null =>
   slots === undefined ? null : { in_flight: slots.inFlight, limit: slots.limit, connecting: slots.connecting.map((one) => ({ ...one })) }

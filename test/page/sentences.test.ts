@@ -44,7 +44,7 @@ const STORE = { kind: 'store-unavailable', count: null, at_least: false, within:
 const nowState = ({ queues = {}, hour = {}, before, heldBefore = queues['hold'] ?? 0, places = [], broken, full }: ShownNow): NowState => ({
   time: at('16:00'),
   waited: before === undefined ? null : { time: at('15:00'), recipients: before, hold: heldBefore },
-  limits: full === undefined ? [] : [{ share: full, refused_since: at('15:00') }],
+  limits: full === undefined ? [] : [{ share: full, refuses: true }],
   queues: Object.entries(queues).map(([name, recipients]) => ({
     queue_name: name,
     messages: recipients,

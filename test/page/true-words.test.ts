@@ -90,6 +90,26 @@ test('a destination whose servers cannot be looked up says nothing about them', 
   expect(screen).not.toMatch(/does not answer|not accept connections/)
 })
 
+test('a limit without room, and the shares of a full queue, accept no mail, also before any was refused', async () => {
+  const limits = { queue_message_limit: 3, queue_share_message_limit: 2, share_key: ['sender_domain'] } as const
+  world = await ApiWorld.open('memory', undefined, limits)
+  await world.queue.relay.start()
+  const submit = (domain: string) =>
+    world.api.post('/messages', { from: `app@${domain}`, to: 'ann@a.example.org', text: 'hi' }, { as: 'admin' })
+  for (let n = 0; n < 2; n++) expect((await submit('us.example')).status).toBe(202)
+  const ofShare = await words('')
+  expect(ofShare).toContain('2 of 2 messages of the share us.example in the queue: mail is refused')
+  expect(ofShare).toMatch(/whole queue messages 2 of 3 accepted us\.example messages 2 of 2 refused deferd/)
+  expect((await submit('them.example')).status).toBe(202)
+  await world.queue.advance(2 * SECOND)
+  const full = await words('')
+  expect(full).toContain('New mail is refused, because the queue is at its limit.')
+  expect(full).toMatch(
+    /whole queue messages 3 of 3 refused us\.example messages 2 of 2 refused them\.example messages 1 of 2 refused with the whole queue/,
+  )
+  expect(full).toContain('3 of 3 messages in the queue: mail is refused, and by 1 other limit')
+})
+
 const SECRET = `whsec_${Buffer.alloc(32, 'example').toString('base64')}`
 
 const GOOGLE = {

@@ -106,9 +106,9 @@ function troubleEntries({ troubles }: StatusJson, display: Display, isShort: boo
 
 /** The limits of the queue, those that refuse mail in colour, and quotas that are used up. */
 const limitEntries = ({ limits, quotas }: StatusJson, display: Display): readonly (readonly string[])[] =>
-  [...limits, ...quotas.map(({ text, since }) => ({ text, refused_since: since }))].map(({ text, refused_since: since }) => {
+  [...limits, ...quotas.map(({ text }) => ({ text, refuses: true }))].map(({ text, refuses }) => {
     const lines = hanging('', maskControls(text), { width: display.width, indent: INDENT })
-    return since === null ? lines : lines.map((line) => painted(line, 'bad', display))
+    return !refuses ? lines : lines.map((line) => painted(line, 'bad', display))
   })
 
 function balanceLines({ balance }: StatusJson, width: number): readonly string[] {

@@ -3,7 +3,7 @@ import type { NowJson } from '../../resources/status-json.ts'
 import type { StatusDestinationJson } from '../../resources/destination-json.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
 import { answer, buttonLink, section, type Screen } from '../markup/frame.ts'
-import { loggedNotes } from '../../presentation/attention-text.ts'
+import { loggedNotes, otherLimits } from '../../presentation/attention-text.ts'
 import { waitingText } from '../../presentation/destination-troubles.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
 import { destinationLink, linkTo, logLink, messageLink } from '../markup/links.ts'
@@ -46,7 +46,7 @@ const MOST_SENTENCES = 5
 const atLeast = ({ at_least: isAtLeast }: AttentionJson, what: Html): Html => (isAtLeast ? html`at least ${what}` : what)
 
 /** Sentence about a condition, with the list that it is about. */
-function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, link: string] {
+function conditionOf(view: View, one: AttentionJson, { limits }: Pick<NowJson, 'limits'>): readonly [sentence: Html, link: string] {
   const figure = one.count ?? 0
   switch (one.kind) {
     case 'store-unavailable':
@@ -72,7 +72,7 @@ function conditionOf(view: View, one: AttentionJson): readonly [sentence: Html, 
       return [longText(`${plural(figure, 'schedule')} failed, the last: ${one.text}`), logLink(view, { event: 'schedule-failed' })]
     case 'limits':
       return [
-        html`${one.text}${figure > 1 ? html`, and ${plural(figure - 1, 'other limit')} nearly full` : null}`,
+        html`${one.text}${otherLimits({ found: figure, refusing: limits.filter(({ refuses }) => refuses).length })}`,
         logLink(view, { event: 'limit-reached' }),
       ]
     case 'listings-stopped':
@@ -117,7 +117,8 @@ function reopening(view: View, destination: string, kind: DestinationTroubleJson
   return buttonLink(linkTo(view, 'operations/new', { operation: 'flush', destination, back }), 'Flush…')
 }
 
-function attentionList(view: View, { troubles, attention, subscriptions, as_of: at }: NowJson): Html | null {
+function attentionList(view: View, now: NowJson): Html | null {
+  const { troubles, attention, subscriptions, as_of: at } = now
   const events = subscriptions.flatMap((one) => {
     const sentence = trouble(view, one)
     return sentence === null ? [] : [attentionItem(shapeOf('warning'), sentence, subscriptionLink(view, one.name))]
@@ -125,7 +126,7 @@ function attentionList(view: View, { troubles, attention, subscriptions, as_of: 
   if (troubles.length + attention.length + events.length === 0) return null
   const further = troubles.slice(MOST_SENTENCES).reduce((sum, { destinations }) => sum + destinations, 0)
   const items = [
-    ...attention.map((one) => attentionItem(shapeOf('warning'), ...conditionOf(view, one))),
+    ...attention.map((one) => attentionItem(shapeOf('warning'), ...conditionOf(view, one, now))),
     ...events,
     ...troubles.slice(0, MOST_SENTENCES).map((one) => troubleItem(view, one)),
     ...(further > 0

@@ -7,7 +7,7 @@ import { waits } from '../markup/times.ts'
 import { HOUR, SECOND } from '../../system/clock.ts'
 
 export type NowState = Pick<NowJson, 'time' | 'queues' | 'waited' | 'last_hour' | 'attention'> & {
-  readonly limits: readonly Pick<NowJson['limits'][number], 'share' | 'refused_since'>[]
+  readonly limits: readonly Pick<NowJson['limits'][number], 'share' | 'refuses'>[]
   readonly largest_destinations: readonly Pick<
     StatusDestinationJson,
     'destination' | 'state' | 'site_stage' | 'waiting' | 'scheduled' | 'refuses_all'
@@ -102,4 +102,4 @@ function answerOf(now: NowState): string {
 
 /** The sentences; the figures are recipients. */
 export const nowSentence = (now: NowState): string =>
-  `${now.limits.some(({ share, refused_since: since }) => share === null && since !== null) ? 'New mail is refused, because the queue is at its limit. ' : ''}${answerOf(now)}`
+  `${now.limits.some(({ share, refuses }) => share === null && refuses) ? 'New mail is refused, because the queue is at its limit. ' : ''}${answerOf(now)}`

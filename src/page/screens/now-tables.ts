@@ -65,7 +65,13 @@ type Limit = NowJson['limits'][number]
 
 const sizeOf = ({ measure }: Limit, value: number): string => (measure === 'bytes' ? byteSize(value) : count(value))
 
-const limitColumns = (view: View): readonly Column<Limit>[] => [
+/** What becomes of mail: the limit of the whole queue refuses that of all shares. */
+function newMailPart(view: View, { share, refuses, refused_since: since }: Limit, isQueueFull: boolean): Html {
+  if (refuses) return html`${marked('refusing', 'refused')}${since === null ? null : html` since ${clockTime(view, since)}`}`
+  return share !== null && isQueueFull ? html`${marked('refusing', 'refused')} with the whole queue` : marked('open', 'accepted')
+}
+
+const limitColumns = (view: View, isQueueFull: boolean): readonly Column<Limit>[] => [
   { heading: 'Limit', isTitle: true, cell: ({ share }) => share ?? 'whole queue' },
   { heading: 'Of', cell: ({ measure }) => measure },
   {
@@ -73,12 +79,11 @@ const limitColumns = (view: View): readonly Column<Limit>[] => [
     kind: 'number',
     cell: (one) =>
       html`${sizeOf(one, one.used)} of
-      ${sizeOf(one, one.limit)}${one.limit === 0 ? null : bar(one.used / one.limit, one.refused_since === null ? 'busy' : 'bad')}`,
+      ${sizeOf(one, one.limit)}${one.limit === 0 ? null : bar(one.used / one.limit, one.refuses ? 'bad' : 'busy')}`,
   },
   {
     heading: 'New mail',
-    cell: ({ refused_since: since }) =>
-      since === null ? marked('open', 'accepted') : html`${marked('refusing', 'refused')} since ${clockTime(view, since)}`,
+    cell: (one) => newMailPart(view, one, isQueueFull),
   },
 ]
 
@@ -89,7 +94,10 @@ const limitsSection = (view: View, { limits }: NowJson): Html | null =>
         'Limits of the queue',
         table({
           caption: 'Limits',
-          columns: limitColumns(view),
+          columns: limitColumns(
+            view,
+            limits.some(({ share, refuses }) => share === null && refuses),
+          ),
           rows: limits,
           empty: '',
           kind: 'limits',

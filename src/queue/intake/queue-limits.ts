@@ -19,7 +19,7 @@ export interface LimitState {
   readonly measure: Measure
   readonly used: number
   readonly limit: number
-  /** Time since which the limit refuses mail; null while it is open. */
+  /** Time since which the limit has refused mail; null for one that is open, and for one that has refused none yet. */
   readonly refusedSince: QueueTime | null
 }
 
@@ -185,7 +185,7 @@ export class QueueLimits {
     shares.delete(NO_SHARE)
     const ofShares = [...shares].flatMap((share) => this.#statesOf(terms, share))
     const byUse = (a: LimitState, b: LimitState): number =>
-      Number(b.refusedSince !== null) - Number(a.refusedSince !== null) || b.used / b.limit - a.used / a.limit
+      Number(refusesMail(b)) - Number(refusesMail(a)) || b.used / b.limit - a.used / a.limit
     return [...this.#statesOf(terms, null), ...ofShares.toSorted(byUse).slice(0, SHARES_SHOWN)]
   }
 
@@ -248,10 +248,15 @@ export class QueueLimits {
   }
 }
 
+/** True for a limit above which no mail is accepted now. One that was lowered, or has just been reached, has not refused mail yet. */
+export const refusesMail = ({ used, limit, refusedSince }: Pick<LimitState, 'used' | 'limit' | 'refusedSince'>): boolean =>
+  refusedSince !== null || used >= limit
+
 /** `9,600 of 10,000 messages in the queue: mail is refused`. */
-export function limitText({ share, measure, used, limit, refusedSince }: LimitState): string {
+export function limitText(one: LimitState): string {
+  const { share, measure, used, limit } = one
   const whose = share === null ? 'in the queue' : `of the share ${share} in the queue`
-  const state = refusedSince === null ? '' : ': mail is refused'
+  const state = refusesMail(one) ? ': mail is refused' : ''
   return `${used.toLocaleString('en')} of ${limit.toLocaleString('en')} ${measure} ${whose}${state}`
 }
 
