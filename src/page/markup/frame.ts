@@ -83,11 +83,14 @@ function zonePart(view: View): Part {
   return view.requester.name === '' ? name : html`<a href="${linkTo(view, 'zone', { back: view.here })}" data-dialog>${name}</a>`
 }
 
+/** `· node mx2`; null for the only daemon of a queue. */
+const nodePart = ({ node }: View): Html | null => (node === undefined ? null : html`<span class="node"> · node ${node}</span>`)
+
 const foot = (view: View, { live = null }: Screen): Html =>
   html`<footer>
     <p>
-      deferd
-      ${view.version}${view.requester.name === '' ? null : ` · ${view.requester.name}`}${view.requester.mayOperate || view.requester.name === '' ? null : ' (may look, not change)'}
+      deferd ${view.version} ·
+      ${view.relay}${nodePart(view)}${view.requester.name === '' ? null : ` · ${view.requester.name}`}${view.requester.mayOperate || view.requester.name === '' ? null : ' (may look, not change)'}
     </p>
     <p>Times in ${zonePart(view)}</p>
     ${
@@ -117,7 +120,7 @@ export const document = (view: View, screen: Screen): string => {
         <header>
           <p class="brand">
             <a href="${linkTo(view, '')}">deferd</a>
-            <span>${view.relay}${view.node === undefined ? null : html` · node ${view.node}`}</span>
+            <span><span class="relay">${view.relay}</span>${nodePart(view)}</span>
           </p>
           ${healthOf(view)} ${searchForm(view, screen.search ?? '')} ${navigation(view, screen.place)}
         </header>

@@ -125,7 +125,8 @@ const changeColumns = (view: View): readonly Column<Change>[] => [
 const markColumns = (view: View): readonly Column<SeriesJson['marks'][number]>[] => [
   { heading: 'Time', isTitle: true, cell: ({ time }) => clockTime(view, time) },
   { heading: 'Change', cell: (one) => breakable(markText(one)) },
-  { heading: 'Node', cell: ({ node }) => node },
+  // A suspension is that of the queue, at whichever node it was asked for; the audit log names that one.
+  { heading: 'Node', cell: ({ kind, node }) => (kind === 'suspended' || kind === 'resumed' ? null : node) },
 ]
 
 const chart = (title: string, drawing: Html, below: Html): Html =>

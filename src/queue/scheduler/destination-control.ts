@@ -2,6 +2,7 @@
  * Changes the health of destinations after deliveries and on commands of an operator, and saves it in the store. The records of
  * dead and suspended destinations survive a restart.
  */
+import { isDeepStrictEqual } from 'node:util'
 import type { GiveBack } from './give-back.ts'
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DestinationName } from '../../mail/message.ts'
@@ -171,17 +172,22 @@ export class DestinationControl {
 
   /**
    * Suspends a destination; resolves when the suspension is committed. Rejects with StoreUnavailable, without effect, when the
-   * commit fails. An order of another node is `recorded`: that node has kept its event.
+   * commit fails. An order of another node is `recorded`: that node has kept its event. It arrives by a message and is found in the record,
+   * and is told once.
    */
   async suspend(name: DestinationName, suspension: Suspension, order: 'new' | 'recorded' = 'new'): Promise<void> {
     const { clock, events, recorder } = this.#state
     const { due, giveBack } = this.#loops
     const happened = suspended(name, suspension, clock.wall)
     const kept = order === 'new' ? recorder.of(happened) : undefined
-    const destination = await this.#decide({ name, suspension, kept }, (one) => one.suspend(suspension))
+    let isKnown = false
+    const destination = await this.#decide({ name, suspension, kept }, (one) => {
+      isKnown = order === 'recorded' && isDeepStrictEqual(suspensionOf(one), suspension)
+      one.suspend(suspension)
+    })
     await giveBack.waiting(destination)
     due.schedule(destination)
-    events.emit(happened)
+    if (!isKnown) events.emit(happened)
     if (suspension.until !== null) this.#suspensionEnds.expect(suspension.until)
   }
 
@@ -282,6 +288,8 @@ export const ordered = (name: DestinationName, suspension: Suspension | null): D
   probeInterval: null,
   siteStatus: null,
 })
+
+const suspensionOf = ({ ownAccess: access }: Destination): Suspension | null => (access.kind === 'suspended' ? access.suspension : null)
 
 /** Event of a suspension. */
 export const suspended = (destination: DestinationName, suspension: Suspension, wall: WallView) =>

@@ -10,6 +10,7 @@ import { ActiveQueue } from '../../../src/queue/scheduler/active-queue.ts'
 import { DestinationTable } from '../../../src/queue/scheduler/destination-table.ts'
 import { Scheduler } from '../../../src/queue/scheduler/scheduler.ts'
 import { SOLE_MEMBERSHIP, type Membership } from '../../../src/store/membership/membership.ts'
+import { NO_ARRIVALS } from '../../../src/store/membership/node-table.ts'
 import { StoreHealth } from '../../../src/store/store-health.ts'
 import type { QueueStore } from '../../../src/store/queue-store.ts'
 import { intercepted } from '../../../src/store/methods.ts'
@@ -23,8 +24,15 @@ const limits = () => ({ deliveries: 100, messages: 1_000, recipients: 1_000, tra
 const slots = { cost: 5, loan: 3, discount: 50, minimum: 3 }
 
 /** A scheduler without mail; what it remembers of destinations is on disk only when `saved` resolves. */
-async function schedulerOver(store: QueueStore, saved: Promise<void>, membership = SOLE_MEMBERSHIP): Promise<Scheduler> {
+async function schedulerOver(
+  store: QueueStore,
+  saved: Promise<void>,
+  membership = SOLE_MEMBERSHIP,
+  told: (kind: string) => void = () => undefined,
+): Promise<Scheduler> {
   const clock = new VirtualClock()
+  const events = new Events(() => clock.now())
+  events.listen(({ kind }) => told(kind))
   const slow = intercepted(store, async (method, _, perform) => {
     if (method === 'saveDestination') await saved
     return perform()
@@ -34,7 +42,7 @@ async function schedulerOver(store: QueueStore, saved: Promise<void>, membership
     recorder: idleRecorder,
     store: slow,
     clock,
-    events: new Events(() => clock.now()),
+    events,
     membership,
     storeHealth: new StoreHealth({ store: slow.upkeep, clock, failed: () => undefined }),
     agent: { deliver: () => new Promise(() => undefined) },
@@ -69,6 +77,22 @@ test('a destination that was dropped from memory while its suspension was stored
   await scheduler.destinations.resume('far.example', 'operator')
   expect(await store.destinations()).toEqual([])
   expect(scheduler.destinations.isClosed('far.example')).toBe(false)
+})
+
+test('a suspension by another node that arrives and is found in the store meanwhile is told once', async () => {
+  const { store } = openMemoryStore()
+  const saved = Promise.withResolvers<void>()
+  const told: string[] = []
+  const scheduler = await schedulerOver(store, saved.promise, SOLE_MEMBERSHIP, (kind) => told.push(kind))
+  const suspension = { by: 'operator', until: null, reason: null }
+  const record = { name: 'far.example', suspension, deadUntil: null, probeInterval: null, siteStatus: null }
+  await store.saveDestination(record)
+  scheduler.nodes.arrived({ ...NO_ARRIVALS, destinations: [record] })
+  scheduler.nodes.missed()
+  saved.resolve()
+  await scheduler.nodes.recalled({ messages: [], destination: null, rests: false })
+  await expect.poll(() => scheduler.destinations.isClosed('far.example')).toBe(true)
+  expect(told.filter((kind) => kind === 'suspended')).toHaveLength(1)
 })
 
 test('mail is not admitted for a destination that another node schedules', async () => {
