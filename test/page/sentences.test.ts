@@ -351,6 +351,7 @@ const one = (more: Partial<Recipient> = {}): Recipient => ({
   destination: 'far.example',
   state: 'waiting',
   attempts: 2,
+  waits_for: 'due-time',
   next_attempt_time: at('16:23'),
   settle_time: null,
   last_reply: '421 4.7.28 unusual rate',
@@ -514,6 +515,34 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
       future: [{ recipient: 'bob@far.example', expire_time: at('20:00') }],
     },
     'All 2 recipients wait. All of them wait for 421 4.7.28 unusual rate. The next attempt is at 18:00.',
+  ],
+  // Each closed destination holds up its own recipients alone.
+  [
+    {
+      waits_for: 'resume',
+      recipients: [
+        ...many(20, { destination: 'a.example', waits_for: 'resume', next_attempt_time: at('16:10'), last_reply: null }),
+        ...many(15, { destination: 'b.example', waits_for: 'resume', next_attempt_time: null, last_reply: null }),
+        ...many(10, { destination: 'c.example', waits_for: 'probe', last_reply: null }),
+        ...many(3, { destination: 'd.example', next_attempt_time: at('16:40'), last_reply: null }),
+        ...many(57, { state: 'delivered' }),
+      ],
+    },
+    '48 of 105 recipients wait, 57 have it. 20 wait until a.example is resumed, 15 until b.example is resumed, 10 for a probe of c.example. The next attempt is at 17:40.',
+  ],
+  [
+    {
+      waits_for: 'resume',
+      recipients: [
+        one({ destination: 'a.example', waits_for: 'resume', last_reply: null }),
+        ...[1, 2, 3].map((n) => one({ destination: `x${n}.example`, waits_for: 'probe', last_reply: null })),
+      ],
+    },
+    'All 4 recipients wait. 1 waits until a.example is resumed, 1 for a probe of x1.example, 1 for a probe of x2.example, 1 for other destinations.',
+  ],
+  [
+    { waits_for: 'resume', recipients: many(2, { waits_for: 'resume', last_reply: null }) },
+    'All 2 recipients wait. far.example is suspended: nothing is tried until it is resumed.',
   ],
   [
     { waits_for: 'release', recipients: many(3, { state: 'parked' }) },

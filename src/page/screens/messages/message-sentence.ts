@@ -9,7 +9,7 @@ import { causeWords } from '../cause-words.ts'
 
 type Recipient = Pick<
   MessageStoryJson['recipients'][number],
-  'address' | 'destination' | 'state' | 'attempts' | 'next_attempt_time' | 'settle_time' | 'last_reply' | 'site_stage'
+  'address' | 'destination' | 'state' | 'attempts' | 'waits_for' | 'next_attempt_time' | 'settle_time' | 'last_reply' | 'site_stage'
 >
 type Attempt = Pick<MessageStoryJson['history'][number], 'time' | 'recipient' | 'reply' | 'reason'>
 
@@ -168,15 +168,39 @@ function theyWait(number: number, all: number): string {
   return `${grouped(number)} of them ${number === 1 ? 'waits' : 'wait'}`
 }
 
+/** Closed destinations that are named. */
+const MOST_NAMED = 3
+
+const isBehindClosed = ({ waits_for: waits }: Recipient): boolean => waits === 'resume' || waits === 'probe'
+
+/** `until a.example is resumed`, or `for a probe of a.example`. */
+const awaited = ({ waits_for: waits, destination }: Recipient): string =>
+  waits === 'resume' ? `until ${destination} is resumed` : `for a probe of ${destination}`
+
+const earliestOf = (recipients: readonly [Recipient, ...Recipient[]]): Recipient =>
+  recipients.reduce((best, one) => ((one.next_attempt_time ?? Infinity) < (best.next_attempt_time ?? Infinity) ? one : best))
+
+/** The next event for recipients of which some wait for a closed destination: `15 wait until a.example is resumed, 3 for a probe of b.example.` */
+function nextOfSeveral(waiting: readonly [Recipient, ...Recipient[]], message: MessageState, at: ZonedNow): string {
+  const groups = [...Map.groupBy(waiting.filter(isBehindClosed), awaited)].toSorted(([, a], [, b]) => b.length - a.length)
+  const [firstOpen, ...others] = waiting.filter((one) => !isBehindClosed(one))
+  if (groups.length === 0 || (groups.length === 1 && firstOpen === undefined)) return nextText(earliestOf(waiting), message, at)
+  const further = groups.slice(MOST_NAMED).reduce((sum, [, those]) => sum + those.length, 0)
+  const parts = groups.slice(0, MOST_NAMED).map(([what, { length }], n) => {
+    const verb = n > 0 ? '' : length === 1 ? ' waits' : ' wait'
+    return `${grouped(length)}${verb} ${what}`
+  })
+  const closed = `${[...parts, ...(further === 0 ? [] : [`${grouped(further)} for other destinations`])].join(', ')}.`
+  if (firstOpen === undefined) return closed
+  const open = earliestOf([firstOpen, ...others])
+  return `${closed} ${nextText(open, { ...message, waits_for: open.waits_for }, at)}`
+}
+
 export function messageSentence(message: MessageState, at: ZonedNow): string {
   const waiting = message.recipients.filter(isLive)
-  const [first] = waiting
+  const [first, ...others] = waiting
   if (first === undefined) return finished(message.recipients, at)
-  const earliest = waiting.reduce(
-    (best, one) => ((one.next_attempt_time ?? Infinity) < (best.next_attempt_time ?? Infinity) ? one : best),
-    first,
-  )
-  const next = nextText(earliest, message, at)
+  const next = nextOfSeveral([first, ...others], message, at)
   if (message.recipients.length === 1)
     return ['schedule', 'inspection', 'delivery', 'restore'].includes(message.waits_for) ||
       (message.waits_for !== 'due-time' && first.attempts === 0)
