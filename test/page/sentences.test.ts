@@ -618,6 +618,11 @@ test('the rate of an interval that has not ended is that of the time it has last
   expect(rates({ ...flow, as_of: 3_601, series: seriesWith({ delivered: [null, 30] }).series })).toEqual([0.5, 0.5])
 })
 
+test('the rate of the interval with the first mail is that of the time since then', () => {
+  const flow = { ...seriesWith({ delivered: [900, 3_600] }), from: 0, to: 7_200, step: 3_600, as_of: 7_200 }
+  expect(ratePoints(flow, 'delivered', 2_700_000).map(([, rate]) => rate)).toEqual([1, 1, 1])
+})
+
 test('the time before the first mail is known from the flow', () => {
   const from = (accepted: readonly (number | null)[]): number | null => firstMailOf(seriesWith({ accepted: [...accepted] }))
   expect([from([null, null, 0, 4]), from([0, 4]), from([])]).toEqual([120_000, null, null])

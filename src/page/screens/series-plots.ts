@@ -51,22 +51,31 @@ const rateOf = ({ step }: SeriesJson) =>
 /** Seconds of an interval that has not ended before its rate is drawn: that of some minutes is no rate of an hour. */
 const LEAST_SECONDS = 900
 
+interface Rated {
+  /** Seconds of a rate. */
+  readonly per: number
+  /** Time of the first mail of the queue; null when it was before the series. */
+  readonly firstMail: number | null
+}
+
 /**
- * Recipients per `per` seconds. An interval that has not ended counts as long as it has lasted, and as a minute at least: traffic is counted by
- * minute. When it has just begun, it has no rate, unless there is no other.
+ * Recipients per `per` seconds. An interval with the first mail, or that has not ended, counts as long as there was mail in it, and as a minute at
+ * least: traffic is counted by minute. When it has just begun, it has no rate, unless there is no other.
  */
-function ratesIn(series: SeriesJson, counts: SeriesValues = [], per: number): SeriesValues {
+function ratesIn(series: SeriesJson, counts: SeriesValues = [], { per, firstMail }: Rated): SeriesValues {
   const { from, step, as_of: now } = series
+  const first = firstMail === null ? from : firstMail / SECOND
   const hasOther = counts.slice(0, -1).some((value) => value !== null)
   return counts.map((value, slot) => {
-    const seconds = Math.min(step, Math.max(60, now - (from + slot * step)))
+    const begin = from + slot * step
+    const seconds = Math.max(60, Math.min(begin + step, now) - Math.max(begin, first))
     return value === null || (seconds < Math.min(step, LEAST_SECONDS) && hasOther) ? null : (value * per) / seconds
   })
 }
 
 /** Recipients per second by the begin of their interval, from the first mail of the queue. */
-export const ratePoints = (series: SeriesJson, kind: string): Series['points'] =>
-  stepsOf(series, ratesIn(series, series.series[0]?.values[kind], 1))
+export const ratePoints = (series: SeriesJson, kind: string, firstMail: number | null = null): Series['points'] =>
+  stepsOf(series, ratesIn(series, series.series[0]?.values[kind], { per: 1, firstMail }))
 
 const marksOf = ({ marks }: SeriesJson): readonly Mark[] => marks.map((one) => ({ label: markText(one), at: instantOf(one.time) }))
 
@@ -83,7 +92,12 @@ interface Chart {
 function drawn({ clock }: View, series: SeriesJson, { title, y, lines, looks, firstMail, stepped = true }: Chart): Html {
   const from = instantOf(series.from)
   const first = firstMail ?? from
-  const shown = lines.map((line) => ({ ...line, points: line.points.filter(([time]) => time + series.step * SECOND > first) }))
+  const shown = lines.map((line) => ({
+    ...line,
+    points: line.points
+      .filter(([time]) => time + series.step * SECOND > first)
+      .map(([time, value]) => [Math.max(time, first), value] as const),
+  }))
   const plot: Plot = {
     title,
     about: `${title}.`,
@@ -106,7 +120,10 @@ export function flowChartOf(view: View, flow: SeriesJson): Html {
   return drawn(view, flow, {
     title: `Flow, ${title}`,
     y: { title, scale: 'linear', includes: [0] },
-    lines: FLOW_LINES.map(([kind]) => ({ name: kind, points: stepsOf(flow, ratesIn(flow, flow.series[0]?.values[kind], per)) })),
+    lines: FLOW_LINES.map(([kind]) => ({
+      name: kind,
+      points: stepsOf(flow, ratesIn(flow, flow.series[0]?.values[kind], { per, firstMail })),
+    })),
     looks: FLOW_LOOKS,
     firstMail,
   })
@@ -125,7 +142,7 @@ export function deferredChart(
     y: { title, scale: 'linear', includes: [0] },
     lines: series.series.map(({ name, values }) => ({
       name: name === null || name === '' ? others : name,
-      points: stepsOf(series, ratesIn(series, values['deferred'], per)),
+      points: stepsOf(series, ratesIn(series, values['deferred'], { per, firstMail })),
     })),
   })
 }
