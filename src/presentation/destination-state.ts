@@ -147,5 +147,10 @@ export const deathText = (stage: string | null): string =>
  */
 export function siteReason({ reply, reason, stage }: DeliveryStatus): string {
   if (reply !== undefined) return reply
-  return stage === 'connect' || stage === 'greeting' ? `does not answer: ${reason}` : reason
+  return stage === 'connect' || stage === 'greeting' ? `${SILENT}${reason}` : reason
 }
+
+const SILENT = 'does not answer: '
+
+/** The reply, or the reason of the failure, in the text of `siteReason`. */
+export const failureIn = (text: string): string => (text.startsWith(SILENT) ? text.slice(SILENT.length) : text)

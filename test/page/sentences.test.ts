@@ -249,6 +249,20 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
     { waiting: 10, state: 'dead', next_due_time: at('16:10'), causes: [cause('connect to mx.example[·]:25: Connection refused', 10)] },
     '10 recipients wait for a connection to mx.example (Connection refused).',
   ],
+  // All mail of a dead destination waits for the same, also what was not tried.
+  [
+    {
+      waiting: 227,
+      state: 'dead',
+      site_reason: 'does not answer: connect to mx.example[192.0.2.1]:25: Connection refused',
+      causes: [cause('connect to mx.example[·]:25: Connection refused', 1), cause('450 4.2.1 busy', 9), cause(null, 217)],
+    },
+    '227 recipients wait for a connection to mx.example (Connection refused). 217 were not tried yet.',
+  ],
+  [
+    { waiting: 9, state: 'dead', scheduled: 4, site_reason: '421 4.3.2 busy', causes: [cause(null, 5)] },
+    '9 recipients wait: 5 for 421 4.3.2 busy. 5 were not tried yet. 4 are scheduled for a later time.',
+  ],
   [
     { waiting: 10, state: 'suspended', next_due_time: at('16:10'), causes: [cause('450 4.2.1 busy', 10)] },
     '10 recipients wait until the destination is resumed.',
@@ -304,6 +318,7 @@ test('mail that is due at a destination with a message rate', () => {
   const due = {
     state: 'open',
     site_stage: null,
+    site_reason: null,
     waiting: 9,
     scheduled: 0,
     in_flight: 0,
@@ -320,6 +335,7 @@ test.each(DESTINATION_STATES)('a destination %j: %s', ({ causes = null, ...more 
   const state = {
     state: 'open',
     site_stage: null,
+    site_reason: null,
     waiting: 0,
     scheduled: 0,
     in_flight: 0,

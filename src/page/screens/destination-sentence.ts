@@ -1,8 +1,9 @@
 /** The answer of the screen of a destination in a sentence: for what does its mail wait? Pure. */
 import { causeTitle, type CauseJson } from '../../resources/cause-json.ts'
 import type { DestinationDetailsJson } from '../../resources/destination-json.ts'
+import { causeOf, shownCause } from '../../mail/failure-cause.ts'
 import { isClosed } from '../../store/destination-status.ts'
-import { deathText, rateText } from '../../presentation/destination-state.ts'
+import { deathText, failureIn, rateText } from '../../presentation/destination-state.ts'
 import { ended, grouped, plural, span } from '../../presentation/text.ts'
 import { SECOND } from '../../system/clock.ts'
 import { parseDuration } from '../../system/duration.ts'
@@ -12,7 +13,16 @@ import { percentText } from './now-sentence.ts'
 
 export type DestinationState = Pick<
   DestinationDetailsJson,
-  'state' | 'site_stage' | 'waiting' | 'scheduled' | 'in_flight' | 'next_due_time' | 'message_rate' | 'suspended_until' | 'suspended_with'
+  | 'state'
+  | 'site_stage'
+  | 'site_reason'
+  | 'waiting'
+  | 'scheduled'
+  | 'in_flight'
+  | 'next_due_time'
+  | 'message_rate'
+  | 'suspended_until'
+  | 'suspended_with'
 >
 export type WaitingCause = Pick<CauseJson, 'kind' | 'on_hold' | 'cause' | 'recipients'>
 
@@ -109,11 +119,26 @@ function scheduledText(one: DestinationState): string {
   return later === 0 ? '' : ` ${grouped(later)} ${later === 1 ? 'is' : 'are'} scheduled for a later time.`
 }
 
+/** The failure for which all mail of a dead destination waits, whatever the last reply of each recipient; null when it is not known. */
+function deadFor({ state, site_reason: site }: DestinationState): string | null {
+  if (state !== 'dead' || site === null) return null
+  const reason = failureIn(site)
+  return causeWords(shownCause(causeOf({ reply: reason, reason })))
+}
+
+/** `10 recipients wait for a connection to mx.example (Connection refused)`, or how many of them wait for each cause. */
+function waitingText(one: DestinationState, causes: readonly WaitingCause[]): string {
+  const { waiting, later } = countedIn(one)
+  const dead = deadFor(one)
+  if (dead === null) return `${waits(waiting)}${causesText(causes, waiting)}`
+  return later === 0 ? `${waits(waiting)} for ${dead}` : `${waits(waiting)}: ${grouped(waiting - later)} for ${dead}`
+}
+
 /** `causes` is null while they are counted. */
 export function destinationSentence(one: DestinationState, causes: readonly WaitingCause[] | null, at: ZonedNow): string {
   const all = one.waiting
   if (all === 0) return idle(one)
   if (one.state === 'suspended') return suspendedText(one, at)
   if (countedIn(one).later === all) return `${waits(all)} ${FOR_LATER}.${nextText(one, at)}`
-  return `${ended(`${waits(all)}${causesText(causes ?? [], all)}`)}${untriedText(causes ?? [], one)}${scheduledText(one)}${nextText(one, at)}`
+  return `${ended(waitingText(one, causes ?? []))}${untriedText(causes ?? [], one)}${scheduledText(one)}${nextText(one, at)}`
 }
