@@ -18,6 +18,8 @@ import {
 import { numberIn } from '../queries/cursor.ts'
 import { idempotent } from '../queries/operations/idempotency.ts'
 import { actionPattern } from '../presentation/action-words.ts'
+import { alsoSuspendedWith } from '../presentation/destination-state.ts'
+import type { DestinationDetailsJson } from '../resources/destination-json.ts'
 import { conditionShape } from '../queries/message-query.ts'
 import { askedBy, type Asked, type DirectRequest } from '../queries/operations/operation-request-shape.ts'
 import { planOfToken } from '../queries/operations/plan-token.ts'
@@ -33,7 +35,7 @@ import { ANY_TIME, timeRangeIn } from './markup/time-range.ts'
 import type { View } from './markup/view.ts'
 import { auditScreen } from './screens/system/audit-screen.ts'
 import { suspensionAnswer, suspensionBody } from './suspension-form.ts'
-import { suspensionPanel, type SuspensionVerb } from './screens/suspension-panels.ts'
+import { suspensionPanel, type Suspended, type SuspensionVerb } from './screens/suspension-panels.ts'
 import { bodyOf, conditionsOf, describedFilter, filterTextOf, FILTER_PARAMETERS, optionsOf } from './screens/filter-text.ts'
 import { classQuestion, nothingSelected, operationScreen, planScreen, timeQuestion, TYPED_FROM } from './screens/operation-screens.ts'
 import type { CauseJson } from '../resources/cause-json.ts'
@@ -255,19 +257,25 @@ function operationRoutes(deps: ScreenDeps): readonly Route[] {
 function suspensionRoutes(deps: PageDeps): readonly Route[] {
   const known = (request: RouteRequest<unknown>) =>
     destinationDetails(deps.view, request.parameters['name'] ?? '', requesterOf(request).destinations)
+  const suspendedOf = (one: DestinationDetailsJson): Suspended => ({
+    kind: 'destination',
+    name: one.destination,
+    waiting: one.waiting,
+    alsoWith: alsoSuspendedWith(one),
+  })
   const form = (verb: SuspensionVerb): Route =>
     screenRoute(deps, { path: `/destinations/:name/${verb}`, role: 'operator' }, async (request, view) => {
-      const { destination: name, waiting } = await known(request)
-      return screenAnswer(view, suspensionPanel(view, verb, { kind: 'destination', name, waiting }))
+      return screenAnswer(view, suspensionPanel(view, verb, suspendedOf(await known(request))))
     })
   const back = (destination: string): Answer => ({ kind: 'redirect', location: `../${encodeURIComponent(destination)}` })
   return [
     form('suspend'),
     form('resume'),
     formRoute(deps, { path: '/destinations/:name/suspend', role: 'operator', body: suspensionBody }, async (request, view) => {
-      const { destination: name, waiting } = await known(request)
+      const one = await known(request)
+      const { destination: name } = one
       return suspensionAnswer(request, view, {
-        suspended: async () => ({ kind: 'destination', name, waiting }),
+        suspended: async () => suspendedOf(one),
         suspend: async (asked) => {
           await deps.view.operations().suspend(name, asked)
           return back(name)

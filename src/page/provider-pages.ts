@@ -22,7 +22,7 @@ const question = (deps: PageDeps, verb: SuspensionVerb): Route =>
   screenRoute(deps, { path: `/providers/:name/${verb}`, role: 'operator', slots: 'searches' }, async (request, view) => {
     unlimited(request)
     const { provider: name, waiting } = await providerDetails(deps.view, asked(request))
-    return screenAnswer(view, suspensionPanel(view, verb, { kind: 'provider', name, waiting }))
+    return screenAnswer(view, suspensionPanel(view, verb, { kind: 'provider', name, waiting, alsoWith: null }))
   })
 
 const changed = (name: string) => ({ kind: 'redirect', location: `../${encodeURIComponent(name)}` }) as const
@@ -44,7 +44,7 @@ export const providerPages = (deps: PageDeps): readonly Route[] => [
     unlimited(request)
     const name = providerName(deps.view, asked(request))
     return suspensionAnswer(request, view, {
-      suspended: async () => ({ kind: 'provider', name, waiting: (await providerDetails(deps.view, name)).waiting }),
+      suspended: async () => ({ kind: 'provider', name, waiting: (await providerDetails(deps.view, name)).waiting, alsoWith: null }),
       suspend: async (suspension) => {
         await deps.view.operations().suspendProvider(name, suspension)
         return changed(name)

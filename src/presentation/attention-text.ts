@@ -8,7 +8,7 @@ import { plural } from './text.ts'
 export const loggedNotes = (count: number, node: string | undefined): string =>
   `${plural(count, 'note')} (warnings and errors) that ${node === undefined ? 'this process' : `the process of ${node}`} has logged in the last hour`
 
-/** What follows the sentence of the fullest limit: `, and by 2 other limits; 1 other limit nearly full`. `found` has it too, and so has `refusing`. */
+/** Further limits, after the sentence of the fullest one: `, and by 2 other limits; 1 other limit nearly full`. `found` has it too, and so has `refusing`. */
 export function otherLimits({ found, refusing }: { readonly found: number; readonly refusing: number }): string {
   const others = Math.min(Math.max(0, refusing - 1), found - 1)
   const nearly = Math.max(0, found - 1 - others)

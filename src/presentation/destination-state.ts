@@ -109,9 +109,19 @@ export function blockedBy({ state, provider, inFlight, window, awaited }: LiveDe
   return state !== 'dead' && inFlight >= window ? `${inFlight} of at most ${window} deliveries are in flight` : null
 }
 
+/** The suspended provider of a destination that is suspended itself; null for another one. */
+export const alsoSuspendedWith = ({
+  suspended_with: suspendedWith,
+  provider = null,
+  provider_suspended_by: by = null,
+}: Pick<ShownState, 'suspended_with' | 'provider' | 'provider_suspended_by'>): string | null =>
+  suspendedWith === null && by !== null ? provider : null
+
 /** The suspension of the provider of a destination that is suspended itself; empty without one. */
-const alsoSuspendedText = ({ suspended_with: suspendedWith, provider, provider_suspended_by: by }: ShownState): string =>
-  suspendedWith === null && typeof provider === 'string' && typeof by === 'string' ? `; also ${suspenderText({ by, provider })}` : ''
+function alsoSuspendedText(shown: ShownState): string {
+  const provider = alsoSuspendedWith(shown)
+  return provider === null ? '' : `; also ${suspenderText({ by: shown.provider_suspended_by ?? 'an operator', provider })}`
+}
 
 /** `open`, `throttled`, `suspended by root, ends in 2h: maintenance`, `dead, probed in 5m`, or `dead, probe due since 9m` for one that has not begun. */
 export function stateText(shown: ShownState, now: WallTime): string {

@@ -103,11 +103,13 @@ function waited(recipient: Recipient, { history }: MessageDetails): string {
   return last === undefined || recipient.dueAt <= last.at ? '' : `: ${span(recipient.dueAt - last.at)} after the last attempt`
 }
 
-/** The command that resumes a suspended destination, which its provider may have suspended; undefined for another one. */
+/** The command that resumes a suspended destination, or its provider; both when both are suspended, undefined when none is. */
 function resumption(record: DestinationRecord | undefined): string | undefined {
   if (record === undefined || record.suspension === null) return undefined
-  const { provider } = record.suspension
-  return provider === undefined ? `deferd destination resume ${record.name}` : `deferd provider resume ${provider}`
+  const { provider, also } = record.suspension
+  if (provider !== undefined) return `deferd provider resume ${provider}`
+  const own = `deferd destination resume ${record.name}`
+  return also === undefined ? own : `${own}, and deferd provider resume ${also.provider}`
 }
 
 /** The command that would end the wait earlier; null when there is none. */

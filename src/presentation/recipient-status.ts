@@ -7,6 +7,7 @@ import type { DestinationName, Message } from '../mail/message.ts'
 import { holdingQuota } from '../mail/message-times.ts'
 import type { LiveDestination } from '../queue/scheduler/destination.ts'
 import type { ListedRecipient, MessageDetails } from '../store/queue-reader.ts'
+import { endOfAll } from '../store/records/suspension.ts'
 import { recordedState } from '../store/destination-status.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
 import { suspenderText } from './destination-state.ts'
@@ -54,7 +55,7 @@ export function waitsNow(
 /** Time before which a destination gets no attempt; 0 for one that is open, null for one that is suspended without an end. */
 function closedUntil(record: DestinationRecord | undefined): QueueTime | null {
   const { suspension = null, deadUntil = null } = record ?? {}
-  return suspension === null ? (deadUntil ?? 0) : suspension.until
+  return suspension === null ? (deadUntil ?? 0) : endOfAll(suspension)
 }
 
 /** Time of the next attempt; null when an operator must act first, and when there is none. */

@@ -14,6 +14,7 @@ import {
 import type { StatusDestination } from '../queue/queue-status.ts'
 import { DESTINATION_STATES, isRefusing, waitingAt } from '../store/destination-status.ts'
 import type { LiveDestination } from '../queue/scheduler/destination.ts'
+import { endOfAll } from '../store/records/suspension.ts'
 import type { RuleEffect } from '../store/records/provider-state.ts'
 import type { ProviderState } from '../store/records/saved-providers.ts'
 import type { DestinationLoad } from '../store/queue-reader.ts'
@@ -38,6 +39,9 @@ const reasonMembers = {
   suspended_until: timeOrNull,
   suspend_reason: textOrNull,
   suspended_with: textOrNull.describe('its provider, when it is suspended with the provider and not itself'),
+  resume_time: timeOrNull.describe(
+    'time at which the suspension of the destination and that of its provider have both ended; null when an operator must end one',
+  ),
   last_reply: textOrNull.describe('the reply to the last attempt, or why there was none'),
   last_reply_time: timeOrNull.describe('time of the last attempt; null when none is known since the start of the daemon'),
   hint,
@@ -61,6 +65,7 @@ const reasonsJson = (known: KnownDestination, wall: WallView): Json<z.ZodObject<
     suspended_until: wall.secondsOrNull(suspension?.until),
     suspend_reason: suspension?.reason ?? null,
     suspended_with: suspension?.provider ?? null,
+    resume_time: suspension === null ? null : wall.secondsOrNull(endOfAll(suspension)),
     last_reply: last === null ? null : (last.reply ?? last.reason),
     last_reply_time: wall.secondsOrNull(live?.lastAttempt?.at),
     hint: hintOf(status),
@@ -237,10 +242,10 @@ type NextEvent = { readonly kind: 'attempt' | 'probe' | 'resume'; readonly at: n
 export function nextEvent({
   state,
   probe_time: probeAt,
-  suspended_until: until,
+  resume_time: until,
   next_due_time: due,
   waiting,
-}: Pick<StatusDestinationJson, 'state' | 'probe_time' | 'suspended_until' | 'next_due_time' | 'waiting'>): NextEvent | null {
+}: Pick<StatusDestinationJson, 'state' | 'probe_time' | 'resume_time' | 'next_due_time' | 'waiting'>): NextEvent | null {
   if (state === 'suspended') return until === null ? { kind: 'operator', at: null } : { kind: 'resume', at: until }
   // A probe is an attempt of mail that waits.
   if (waiting === 0) return null

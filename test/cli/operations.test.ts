@@ -311,6 +311,7 @@ describe('destinations', () => {
       suspended_until: null,
       suspend_reason: null,
       suspended_with: null,
+      resume_time: null,
       last_reply: null,
       last_reply_time: null,
       hint: null,

@@ -283,9 +283,10 @@ export function auditing(subject: () => Subject): void {
       { provider: 'big', suspension: { provider: 'big', by: 'ann', until: T0 + 2 * MIN, reason: '“ü” later' } },
       { provider: 'small', suspension: { provider: 'small', by: 'ann', until: null, reason: null } },
     ])
-    expect((await reader.destinationRecords()).map(({ name, suspension: one }) => [name, one?.by, one?.provider])).toEqual([
-      ['a.example', 'root', undefined],
-      ['b.example', 'ann', 'big'],
+    const also = { provider: 'big', by: 'ann', until: T0 + 2 * MIN }
+    expect((await reader.destinationRecords()).map(({ name, suspension: one }) => [name, one?.by, one?.provider, one?.also])).toEqual([
+      ['a.example', 'root', undefined, also],
+      ['b.example', 'ann', 'big', undefined],
     ])
     await providers.endSuspension('big', T0 + 2 * MIN)
     await providers.resume({ provider: 'small', effects: [] })

@@ -267,19 +267,28 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
     { waiting: 10, state: 'suspended', next_due_time: at('16:10'), causes: [cause('450 4.2.1 busy', 10)] },
     '10 recipients wait until the destination is resumed.',
   ],
-  [{ waiting: 10, state: 'suspended', suspended_until: at('18:00') }, '10 recipients wait until the destination is resumed at 19:00.'],
+  [{ waiting: 10, state: 'suspended', resume_time: at('18:00') }, '10 recipients wait until the destination is resumed at 19:00.'],
   // None of the scheduled mail waits for the resumption alone.
   [
-    { waiting: 3, scheduled: 3, state: 'suspended', suspended_until: at('18:00'), next_due_time: at('18:30') },
+    { waiting: 3, scheduled: 3, state: 'suspended', resume_time: at('18:00'), next_due_time: at('18:30') },
     '3 recipients wait for a later time, as scheduled mail does; nothing is tried until the destination is resumed at 19:00.',
   ],
   [
-    { waiting: 126, scheduled: 20, state: 'suspended', suspended_with: 'othermail', suspended_until: at('18:00') },
+    { waiting: 126, scheduled: 20, state: 'suspended', suspended_with: 'othermail', resume_time: at('18:00') },
     '126 recipients wait: 106 until the provider othermail is resumed at 19:00, 20 for a later time, as scheduled mail does.',
   ],
   [
-    { waiting: 10, state: 'suspended', suspended_with: 'yahoo', suspended_until: at('18:00') },
+    { waiting: 10, state: 'suspended', suspended_with: 'yahoo', resume_time: at('18:00') },
     '10 recipients wait until the provider yahoo is resumed at 19:00.',
+  ],
+  // Its own suspension and that of its provider must both end.
+  [
+    { waiting: 127, state: 'suspended', provider: 'othermail', provider_suspended_by: 'root' },
+    '127 recipients wait until the destination and the provider othermail are both resumed.',
+  ],
+  [
+    { waiting: 336, state: 'suspended', provider: 'bigmail', provider_suspended_by: 'root', resume_time: at('18:00') },
+    '336 recipients wait until the destination and the provider bigmail are both resumed at 19:00.',
   ],
   // Replies that differ behind the cut only would be named twice.
   [
@@ -323,7 +332,9 @@ test('mail that is due at a destination with a message rate', () => {
     scheduled: 0,
     in_flight: 0,
     next_due_time: 0,
-    suspended_until: null,
+    resume_time: null,
+    provider: null,
+    provider_suspended_by: null,
     suspended_with: null,
   } as const
   expect(destinationSentence({ ...due, message_rate: 7.04 }, null, AT)).toBe(
@@ -340,7 +351,9 @@ test.each(DESTINATION_STATES)('a destination %j: %s', ({ causes = null, ...more 
     scheduled: 0,
     in_flight: 0,
     next_due_time: null,
-    suspended_until: null,
+    resume_time: null,
+    provider: null,
+    provider_suspended_by: null,
     suspended_with: null,
     message_rate: null,
     ...more,

@@ -40,3 +40,24 @@ test('a suspension whose end is no time changes nothing, and keeps what was fill
     expect((await audited())[0]).toBe(`${place.startsWith('p') ? 'provider ' : ''}${last} --for=2h --reason='rate limited'`)
   }
 })
+
+test('a destination that is suspended itself and with its provider waits for the end of both', async () => {
+  const tables = { provider: { google: { mx: ['.google.example'] } } }
+  const providerOf = () => 'google'
+  world = await ApiWorld.open('memory', configFrom(tables, 'relay.example'), tables, { providerOf })
+  const screens = new PageScreens(world)
+  await world.fill(2)
+  await world.queue.advance(1_000)
+  const place = 'destinations/a.example.org'
+  await screens.location('POST', 'providers/google/suspend', { reason: '', for: '' })
+  await screens.location('POST', `${place}/suspend`, { reason: 'moving', for: '2m' })
+  const shown = words(await screens.text(place))
+  expect(shown).toContain(', ends in 2m : moving; also with provider google by')
+  expect(shown).toContain('2 recipients wait until the destination and the provider google are both resumed.')
+  expect(words(await screens.text('destinations'))).toContain('when resumed')
+  expect(words(await screens.text(`${place}/resume`))).toContain(
+    'No delivery starts: the provider google stays suspended, and the destination with it. 2 recipients wait for it.',
+  )
+  await screens.location('POST', 'providers/google/resume')
+  expect(words(await screens.text(`${place}/resume`))).toContain('Deliveries start again. 2 recipients wait for it')
+})

@@ -61,4 +61,8 @@ test('mail of a destination that is suspended with its provider is tried when th
   const suspension = { by: 'ann', reason: null, until: null }
   expect(remedyFor('resume', '4ab', recordOf({ suspension }))).toBe('deferd destination resume far.example')
   expect(remedyFor('resume', '4ab', recordOf({ suspension: { ...suspension, provider: 'big' } }))).toBe('deferd provider resume big')
+  const also = { provider: 'big', by: 'eve', until: null }
+  expect(remedyFor('resume', '4ab', recordOf({ suspension: { ...suspension, also } }))).toBe(
+    'deferd destination resume far.example, and deferd provider resume big',
+  )
 })

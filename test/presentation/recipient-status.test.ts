@@ -20,6 +20,10 @@ const RECORDS = recordsByName([
     siteStatus: { status: '4.4.1', reason: 'host dead.example said: 421 away', stage: 'greeting', reply: '421 away' },
   }),
   recordOf('ends.example', { suspension: { by: 'ann', until: 5_000, reason: null } }),
+  recordOf('both.example', {
+    suspension: { by: 'ann', until: 5_000, reason: null, also: { provider: 'big', by: 'eve', until: 8_000 } },
+  }),
+  recordOf('longer.example', { suspension: { by: 'ann', until: 5_000, reason: null, also: { provider: 'big', by: 'eve', until: null } } }),
   recordOf('suspended.example', { suspension: { by: 'ann', at: 0, until: null, reason: 'repair' } as DestinationRecord['suspension'] }),
 ])
 
@@ -51,7 +55,8 @@ test('no attempt begins before a destination is resumed, or probed, also of sche
     expect(next('open.example', queue, 700)).toBe(700)
     expect([next('dead.example', queue, 700), next('dead.example', queue, 2_000)]).toEqual([1_000, 2_000])
     expect([next('ends.example', queue, 700), next('ends.example', queue, 7_000)]).toEqual([5_000, 7_000])
-    expect(next('suspended.example', queue, 700)).toBeNull()
+    expect(next('both.example', queue, 700)).toBe(8_000)
+    expect([next('suspended.example', queue, 700), next('longer.example', queue, 700)]).toEqual([null, null])
   }
   expect(next('open.example', 'hold', 700)).toBeNull()
 })

@@ -190,6 +190,8 @@ describe('a suspension by an operator', () => {
     ] as const
     for (const order of [orders, orders.toReversed()]) {
       for (const [verb, name] of order) await world.relay.schedulerControl[verb](name, suspension)
+      const also = { provider: 'big', by: suspension.by, until: suspension.until }
+      expect(shown(world, 'customer0.example')?.suspension).toEqual({ ...suspension, also })
       await world.accept(['ann@customer0.example'])
       await world.advance(MINUTE)
       const before = world.arrivals().length

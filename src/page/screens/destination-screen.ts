@@ -4,7 +4,7 @@ import type { DestinationDetailsJson } from '../../resources/destination-json.ts
 import { ownSettings } from '../markup/own-settings.ts'
 import { isClosed } from '../../store/destination-status.ts'
 import { bar, outcomeStrip } from '../markup/charts.ts'
-import { deathText, rateFact } from '../../presentation/destination-state.ts'
+import { alsoSuspendedWith, deathText, rateFact } from '../../presentation/destination-state.ts'
 import { lookOf } from '../../presentation/plots/series-look.ts'
 import { svgPlot } from '../../presentation/plots/svg-plot.ts'
 import { asCommand } from '../markup/command-lines.ts'
@@ -47,10 +47,22 @@ const blockedSentence = ({ blocked_by: why }: DestinationDetailsJson): Part =>
   why === null ? '' : ` No further delivery begins now: ${why}.`
 
 /** `by page:ann`, or `with provider google by page:ann`, whose suspension ends it. */
-const suspenderPart = (view: View, { suspended_with: provider, suspended_by: by }: DestinationDetailsJson): Part =>
+const suspenderPart = (
+  view: View,
+  { suspended_with: provider, suspended_by: by }: Pick<DestinationDetailsJson, 'suspended_with' | 'suspended_by'>,
+): Part =>
   provider === null
     ? html`by ${by ?? 'an operator'}`
     : html`with provider <a href="${providerLink(view, provider)}">${provider}</a> by ${by}`
+
+/** `Suspended by root, resumes in 2m: maintenance.`; with the provider, too, whose suspension may last longer. */
+function suspendedSentence(view: View, one: DestinationDetailsJson): Html {
+  const { suspended_until: until, suspend_reason: reason, provider_suspended_by: providerBy } = one
+  const also = alsoSuspendedWith(one)
+  const end = until === null ? ' until it is resumed' : html`, ${also === null ? 'resumes' : 'ends'} ${due(view, until)}`
+  return html`Suspended
+  ${suspenderPart(view, one)}${end}${reason === null ? '' : `: ${reason}`}${also === null ? null : html`; also ${suspenderPart(view, { suspended_with: also, suspended_by: providerBy })}`}.`
+}
 
 function stateSentence(view: View, one: DestinationDetailsJson): Part {
   if (one.refuses_all)
@@ -65,10 +77,7 @@ function stateSentence(view: View, one: DestinationDetailsJson): Part {
       return html`Dead: ${deathText(one.site_stage)}. Its mail waits;
       ${probeSentence(view, one)}${laterProbes(one.probe_interval, one.settings)}.`
     case 'suspended':
-      return html`Suspended
-      ${suspenderPart(view, one)}${one.suspended_until === null ? ' until it is resumed' : html`, resumes ${due(view, one.suspended_until)}`}${
-        one.suspend_reason === null ? '' : `: ${one.suspend_reason}`
-      }.`
+      return suspendedSentence(view, one)
     case 'throttled':
       return html`Throttled: its servers refused some connections or mail, or a rate is set, so fewer deliveries are
       made.${blockedSentence(one)}`
@@ -130,7 +139,7 @@ const causesSections = (view: View, { waiting }: DestinationDetailsJson, { cause
 /** The provider with its deliveries and, when the destination is suspended itself, the suspension of the provider beside it. */
 const providerPart = (view: View, one: DestinationDetailsJson, provider: string): Html =>
   html`<a href="${providerLink(view, provider)}">${provider}</a>${providerSlots(one)}${
-      one.suspended_with === null && one.provider_suspended_by !== null ? `, suspended by ${one.provider_suspended_by}` : null
+      alsoSuspendedWith(one) === null ? null : `, suspended by ${one.provider_suspended_by ?? 'an operator'}`
     }`
 
 /** `: 12 of 40 deliveries`, to all destinations of the provider. */

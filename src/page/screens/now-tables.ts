@@ -65,7 +65,7 @@ type Limit = NowJson['limits'][number]
 
 const sizeOf = ({ measure }: Limit, value: number): string => (measure === 'bytes' ? byteSize(value) : count(value))
 
-/** What becomes of mail: the limit of the whole queue refuses that of all shares. */
+/** Outcome of new mail: the limit of the whole queue refuses that of all shares. */
 function newMailPart(view: View, { share, refuses, refused_since: since }: Limit, isQueueFull: boolean): Html {
   if (refuses) return html`${marked('refusing', 'refused')}${since === null ? null : html` since ${clockTime(view, since)}`}`
   return share !== null && isQueueFull ? html`${marked('refusing', 'refused')} with the whole queue` : marked('open', 'accepted')

@@ -11,6 +11,8 @@ export interface Suspended {
   readonly name: string
   /** Recipients that wait for it. */
   readonly waiting: number
+  /** The suspended provider of a destination that is suspended itself; null for none. */
+  readonly alsoWith: string | null
 }
 
 export type SuspensionVerb = 'suspend' | 'resume'
@@ -19,9 +21,11 @@ const aboutSuspension = ({ kind, waiting }: Suspended): string =>
   `${plural(waiting, 'recipient')} will wait, and new mail for ${kind === 'destination' ? 'it' : 'all its destinations, also for those that become known later,'} too. ` +
   'Deliveries that run now are completed. Mail still expires at the end of its lifetime.'
 
-const aboutResumption = ({ kind, waiting }: Suspended): string =>
-  `Deliveries start again. ${plural(waiting, 'recipient')} wait${waiting === 1 ? 's' : ''} for it; those that are due are tried first.` +
-  (kind === 'destination' ? '' : ' Destinations that are suspended themselves stay so.')
+function aboutResumption({ kind, waiting, alsoWith }: Suspended): string {
+  const mail = `${plural(waiting, 'recipient')} wait${waiting === 1 ? 's' : ''} for it`
+  if (alsoWith !== null) return `No delivery starts: the provider ${alsoWith} stays suspended, and the destination with it. ${mail}.`
+  return `Deliveries start again. ${mail}; those that are due are tried first.${kind === 'destination' ? '' : ' Destinations that are suspended themselves stay so.'}`
+}
 
 /** The fields of the form, as they were sent. */
 export interface SuspensionText {

@@ -10,7 +10,7 @@ import type { DestinationName, MessageId } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { DestinationState, UndeliveredAttempts, LastAttempt } from '../../store/destination-status.ts'
 import type { LiveProvider } from '../../store/records/provider-state.ts'
-import type { Suspension } from '../../store/records/suspension.ts'
+import { besideProvider, type Suspension } from '../../store/records/suspension.ts'
 import type { DestinationRecord } from '../../store/queue-store.ts'
 import { MINUTE, SECOND, type Duration, type QueueTime } from '../../system/clock.ts'
 import { AdaptiveRate, type LoweredRate, type RateFacts } from './rate/adaptive-rate.ts'
@@ -125,6 +125,15 @@ export class Destination {
     const { access } = this.#health
     const suspension = access.kind === 'suspended' ? null : (this.provider?.suspension ?? null)
     return suspension === null ? access : { kind: 'suspended', suspension }
+  }
+
+  /** Why no mail is attempted; null when some may be. Its own suspension comes first, with that of its provider beside it. */
+  get suspension(): Suspension | null {
+    const { access, ownAccess, provider } = this
+    if (access.kind !== 'suspended') return null
+    return ownAccess.kind === 'suspended' && provider !== null
+      ? besideProvider(access.suspension, provider.name, provider.suspension)
+      : access.suspension
   }
 
   /** Maximum number of concurrent deliveries. */
@@ -406,7 +415,7 @@ export class Destination {
       nextDueAt: this.mail.nextDueAt,
       deadUntil: access.kind === 'dead' ? access.until : null,
       probeInterval: access.kind === 'dead' ? access.interval : null,
-      suspension: access.kind === 'suspended' ? access.suspension : null,
+      suspension: this.suspension,
       siteStatus,
       lastAttempt: this.#lastAttempt,
       undelivered: this.#undelivered,

@@ -2,7 +2,7 @@
 import type { RuleAction } from '../../config/values/tables/provider-table.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { QueueTime } from '../../system/clock.ts'
-import type { Suspension } from './suspension.ts'
+import { besideProvider, type Suspension } from './suspension.ts'
 import { after, answered, given, RecordTable } from './record-table.ts'
 
 /** A destination whose mail exchangers belong to a provider. */
@@ -92,7 +92,7 @@ const states = new RecordTable<{ readonly name: string; readonly effects: readon
 )
 const [putState, removeState] = [states.put(), states.remove()]
 
-type SuspensionRow = Required<Suspension> & { readonly provider: string }
+type SuspensionRow = Required<Omit<Suspension, 'also'>> & { readonly provider: string }
 
 const suspensions = new RecordTable<SuspensionRow, 'provider'>(
   'provider_suspension',
@@ -192,8 +192,8 @@ interface Suspendable {
 }
 
 /**
- * Adds the suspensions of providers to the records of their destinations, where an operator has suspended none of them. `fresh` makes the
- * record of a destination without one.
+ * Adds the suspensions of providers to the records of their destinations, beside those of destinations that are suspended themselves. `fresh`
+ * makes the record of a destination without one.
  */
 export function withSuspendedProviders<R extends Suspendable>(
   records: readonly R[],
@@ -206,7 +206,8 @@ export function withSuspendedProviders<R extends Suspendable>(
   for (const { destination: name, provider } of members()) {
     const suspension = suspended.get(provider)
     const own = byName.get(name) ?? fresh(name)
-    if (suspension !== undefined && own.suspension === null) byName.set(name, { ...own, suspension })
+    if (suspension === undefined) continue
+    byName.set(name, { ...own, suspension: own.suspension === null ? suspension : besideProvider(own.suspension, provider, suspension) })
   }
   return [...byName.values()]
 }

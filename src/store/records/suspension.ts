@@ -11,4 +11,21 @@ export interface Suspension {
   readonly reason: string | null
   /** Provider with which a destination is suspended; absent for a suspension of its own. */
   readonly provider?: string | undefined
+  /** Suspension of the provider beside that of the destination itself; absent without both. No delivery begins before both have ended. */
+  readonly also?: ProviderSuspended | undefined
+}
+
+/** A suspended provider of a destination that is suspended itself. */
+export interface ProviderSuspended extends Pick<Suspension, 'by' | 'until'> {
+  readonly provider: string
+}
+
+/** The suspension of a destination itself beside that of its provider, which is null for none. */
+export const besideProvider = (own: Suspension, provider: string, suspension: Suspension | null): Suspension =>
+  suspension === null ? own : { ...own, also: { provider, by: suspension.by, until: suspension.until } }
+
+/** Time when deliveries begin again by themselves; null when an operator must end a suspension. */
+export function endOfAll({ until, also }: Pick<Suspension, 'until' | 'also'>): QueueTime | null {
+  if (also === undefined) return until
+  return until === null || also.until === null ? null : Math.max(until, also.until)
 }

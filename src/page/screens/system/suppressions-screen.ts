@@ -166,7 +166,7 @@ export const newSuppressionScreen = (view: View, given: SuppressionText, problem
     call: { method: 'POST', path: 'api/v1/suppressions', body: { address: 'ADDRESS', reason: 'manual' } },
   })
 
-/** What follows the removal of an entry, beside other entries that refuse the same mail. */
+/** Consequence of the removal of an entry, beside other entries that refuse the same mail. */
 function afterRemoval(address: string, others: readonly SuppressionJson[]): string {
   if (others.length > 0) return 'Other entries still refuse mail to it.'
   return address.startsWith('@')
