@@ -289,7 +289,7 @@ export const DESTINATIONS = {
     readonly reason: string | null
   }>()('provider.suspended', {
     level: 'info',
-    about: 'an operator suspended a provider, and with it all its destinations',
+    about: 'an operator or a reply rule suspended a provider, and with it all its destinations',
     record: {
       ...same('provider', 'by'),
       until: ({ until }) => (until === null ? null : seconds(until)),

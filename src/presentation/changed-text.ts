@@ -14,6 +14,9 @@ const UNITS: Readonly<Record<string, Unit>> = {
   ...Object.fromEntries([...OPERATIONS, ERASE, RESEND].map((name) => [name, MESSAGE])),
   suspend: ['destination'],
   resume: ['destination'],
+  // Actions of reply rules.
+  rate: ['provider'],
+  concurrency: ['provider'],
   access: ENTRY,
   suppression: ENTRY,
   'suppression-resume': ['sender domain'],
@@ -28,7 +31,7 @@ const UNITS: Readonly<Record<string, Unit>> = {
 
 const isOf = (words: string, kind: string): boolean => words.startsWith(`${kind} `)
 
-/** `4 messages`, `1 destination`; `nothing` for an action that only reads, or a rule, which changes no record. */
+/** `4 messages`, `1 destination`; `nothing` for an action that only reads. */
 export function changedText({ action, arguments: words, changed }: Pick<AuditEntry, 'action' | 'arguments' | 'changed'>): string {
   const [first = ''] = action.split(/[ -]/, 1)
   const unit = UNITS[action] ?? UNITS[first] ?? ['change']

@@ -295,9 +295,11 @@ describe('reply rules', () => {
     await world.advance(31 * MINUTE)
     expect(world.arrivals()).toHaveLength(3)
     expect(await world.reader.destinationRecords()).toEqual([])
-    expect((await world.reader.records.audit.after({ after: 0, limit: 10 })).map(({ who, action }) => [who, action])).toEqual([
-      ['rule:big.1', 'suspend'],
-    ])
+    expect(
+      (await world.reader.records.audit.after({ after: 0, limit: 10 })).map(({ who, action, changed }) => [who, action, changed]),
+    ).toEqual([['rule:big.1', 'suspend', 1]])
+    expect(world.happened('provider-suspended')).toMatchObject([{ provider: 'big', by: 'rule:big.1', reason: TSS }])
+    expect(world.happened('provider-resumed')).toMatchObject([{ provider: 'big', by: expect.stringContaining('end') as string }])
   })
 
   test('a suspension survives a restart, and an operator ends it', async () => {

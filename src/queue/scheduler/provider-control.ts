@@ -142,8 +142,17 @@ export class ProviderControl {
     this.#rules.set(provider, counts)
     const begun = counts.learn({ rules, effects: provider.effects, replies, now: clock.now(), at: clock.monotonic() })
     if (begun.length === 0) return
+    const wasSuspended = provider.suspension !== null
     tasks.add(this.#apply(provider, [...provider.effects, ...begun], provider.ordered))
     for (const effect of begun) this.#report(provider, effect)
+    if (!wasSuspended && provider.suspension !== null) this.#tell(providerSuspended(provider.name, provider.suspension, clock.wall))
+  }
+
+  /** Tells of a suspension that a rule began, or of its end. */
+  #tell(happened: Published): void {
+    const { store, storeHealth, recorder, events, tasks } = this.#state
+    events.emit(happened)
+    tasks.add(storeHealth.retryUntilCommitted(() => recordEvent(store, recorder, happened)))
   }
 
   // --- orders of operators
@@ -203,7 +212,7 @@ export class ProviderControl {
     const effect = `${actionText(action)} for ${formatDuration(Math.round((until - at) / SECOND) * SECOND)}`
     events.emit({ kind: 'note', level: 'warning', text: `provider ${name}: ${effect} by rule ${rule}: ${reply}` })
     const record = { at, who: ruleLabel(name, rule), action: action.kind, arguments: `provider ${name}: ${effect}: ${reply}` }
-    tasks.add(storeHealth.retryUntilCommitted(() => store.records.audit.add({ ...record, changed: 0 })).then(() => undefined))
+    tasks.add(storeHealth.retryUntilCommitted(() => store.records.audit.add({ ...record, changed: 1 })).then(() => undefined))
   }
 
   /** Applies effects and a suspension to the destinations in memory, and saves the effects. Resolves when the mail of a suspended one was given back. */
@@ -250,16 +259,17 @@ export class ProviderControl {
       const rules = new Set(provider.table?.rules.map(({ name }) => name))
       const left = effects.filter(({ until, rule }) => until > now && rules.has(rule))
       const isOver = ordered !== null && (provider.table === undefined || (ordered.until ?? Infinity) <= now)
+      const wasSuspended = provider.suspension !== null
       const happened = isOver ? this.#reportEnd(provider) : null
       if (isOver || left.length < effects.length) tasks.add(this.#apply(provider, left, isOver ? null : ordered))
       if (happened !== null) tasks.add(this.#endOrder(provider, now, happened))
+      else if (wasSuspended && provider.suspension === null) this.#tell(resumed(provider))
       this.#expectEnds(provider)
     }
   }
 
-  #reportEnd({ name, table }: Provider): Published {
-    const by = table === undefined ? 'the end of its table' : SUSPENSION_ENDED
-    const happened = { kind: 'provider-resumed', provider: name, by } as const
+  #reportEnd(provider: Provider): Published {
+    const happened = resumed(provider)
     this.#state.events.emit(happened)
     return happened
   }
@@ -276,3 +286,10 @@ export class ProviderControl {
     await storeHealth.retryUntilCommitted(() => recordEvent(store, recorder, happened))
   }
 }
+
+/** Event of a suspension that has ended by itself. */
+const resumed = ({ name, table }: Provider): Published => ({
+  kind: 'provider-resumed',
+  provider: name,
+  by: table === undefined ? 'the end of its table' : SUSPENSION_ENDED,
+})
