@@ -173,7 +173,11 @@ export const destinationDetailsShape = destinationShape
     last_outcomes: z.array(z.string()).describe('outcomes of the last attempts, oldest first'),
     last_causes: z.array(recentCause),
     last_windows: z.array(z.number()).describe('the window after each of its last changes, oldest first'),
-    settings: z.object({ table: textOrNull, values: z.record(z.string(), z.string()) }),
+    settings: z.object({
+      table: textOrNull,
+      values: z.record(z.string(), z.string()),
+      origins: z.record(z.string(), z.string()).describe('the table that sets a value, by parameter; absent for a general value'),
+    }),
     as_of: time,
   })
   .meta({ id: 'DestinationDetails' })
@@ -187,8 +191,12 @@ export interface DestinationDetails {
   readonly scheduled: number
   /** Undefined for a destination that is not in memory. */
   readonly recent: RecentAttempts | undefined
-  /** Heading of the table that applies, and the settings as texts. */
-  readonly settings: { readonly table: string | null; readonly values: Readonly<Record<string, string>> }
+  /** Name of the destination table that applies, the settings as texts, and the headings of the tables that set them. */
+  readonly settings: {
+    readonly table: string | null
+    readonly values: Readonly<Record<string, string>>
+    readonly origins: Readonly<Record<string, string>>
+  }
   readonly asOf: number
 }
 

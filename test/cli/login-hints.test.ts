@@ -92,7 +92,7 @@ test('the page shows it beside the last reply and the cause', () => {
   }
   const facts = {
     destination: destinationDetailsJson(
-      { row, node: null, scheduled: 0, recent: undefined, settings: { table: null, values: {} }, asOf: 1 },
+      { row, node: null, scheduled: 0, recent: undefined, settings: { table: null, values: {}, origins: {} }, asOf: 1 },
       clock.wall,
     ),
     causes: { as_of: 1, causes: [causeJson(cause, clock.wall)] },

@@ -6,7 +6,11 @@ import type { LiveDestination } from '../../src/queue/scheduler/destination.ts'
 import { destinationDetailsJson } from '../../src/resources/destination-json.ts'
 import type { DestinationLoad } from '../../src/store/queue-reader.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
+import { configFrom } from '../../src/config/load.ts'
+import { destinationDetails } from '../../src/queries/destinations.ts'
+import { ApiWorld } from '../support/api-world.ts'
 import { liveDestination } from '../support/live-destination.ts'
+import { PageScreens } from '../support/page-screens.ts'
 
 const NAME = 'far.example'
 
@@ -27,7 +31,7 @@ const VIEW: View = {
 /** The words of the screen, with its causes and senders still uncounted. */
 function wordsOf(live: Partial<LiveDestination>, load?: DestinationLoad): string {
   const row = { name: NAME, load, live: liveDestination(NAME, live), record: undefined, provider: null }
-  const details = { row, node: null, scheduled: 0, recent: undefined, settings: { table: null, values: {} }, asOf: VIEW.now }
+  const details = { row, node: null, scheduled: 0, recent: undefined, settings: { table: null, values: {}, origins: {} }, asOf: VIEW.now }
   const facts = { destination: destinationDetailsJson(details, clock.wall), causes: null, senders: null, differing: [] }
   return destinationScreen(VIEW, facts)
     .main.markup.replaceAll(/<[^>]*>/g, ' ')
@@ -44,5 +48,24 @@ test('the message rate is the same in the sentence and in the facts', () => {
     const words = wordsOf({ messageRate: rate }, load)
     expect(words).toContain(`The next attempt is due now, ${text}.`)
     expect(words.toLowerCase()).toContain(`message rate ${text} `)
+  }
+})
+
+test('each setting has the table that sets it, and the planner begins with those of the destination', async () => {
+  const table = { maximal_queue_lifetime: '4m', minimal_backoff_time: '30s' }
+  const settings = { destination: { 'a.example.org': table } }
+  const world = await ApiWorld.open('memory', configFrom(settings, 'relay.example'), settings)
+  try {
+    await world.fill(1)
+    const { settings: shown } = await destinationDetails(world.api.api.view, 'a.example.org', null)
+    const own = '[destination."a.example.org"]'
+    expect(shown.values).toMatchObject({ ...table, bounce_queue_lifetime: '4m' })
+    expect(shown.origins).toEqual({ maximal_queue_lifetime: own, minimal_backoff_time: own, bounce_queue_lifetime: own })
+    const screen = await new PageScreens(world).text('destinations/a.example.org')
+    expect(screen).toMatch(/planner\?policy=doubling&amp;minimal=30s&amp;maximal=\w+&amp;lifetime=4m/)
+    const general = /maximal_backoff_time[^]*?data-label="From">([^<]*)/.exec(screen)?.[1]
+    expect(general).toBe('general')
+  } finally {
+    await world.close()
   }
 })

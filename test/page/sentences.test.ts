@@ -370,7 +370,7 @@ test.each([
   [900, '300s', ', then every 5m'],
   [null, '15m', ''],
 ])('the probes after one at an interval of %j s with maximal_backoff_time %s%s', (interval, maximal, text) => {
-  expect(laterProbes(interval, { table: null, values: { maximal_backoff_time: maximal } })).toBe(text)
+  expect(laterProbes(interval, { table: null, values: { maximal_backoff_time: maximal }, origins: {} })).toBe(text)
 })
 
 type Recipient = MessageState['recipients'][number]

@@ -10,7 +10,7 @@ import { svgPlot } from '../../presentation/plots/svg-plot.ts'
 import { asCommand } from '../markup/command-lines.ts'
 import { answer, buttonLink, heading, section, type Screen } from '../markup/frame.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
-import { destinationLink, linkTo, logLink, messageLink, providerLink } from '../markup/links.ts'
+import { destinationLink, linkTo, logLink, messageLink, providerLink, type Query } from '../markup/links.ts'
 import { replyPart } from '../markup/reply.ts'
 import { facts, table, type Column } from '../markup/html-table.ts'
 import { ago, clockTime, count, distance, due, instantOf, plural } from '../markup/times.ts'
@@ -183,7 +183,7 @@ function outcomesFact(outcomes: readonly string[]): Part {
 
 type Setting = readonly [name: string, value: string]
 
-const settingsSection = ({ settings: { table: from, values } }: DestinationDetailsJson): Html | null =>
+const settingsSection = ({ settings: { values, origins } }: DestinationDetailsJson): Html | null =>
   Object.keys(values).length === 0
     ? null
     : html`<details class="settings">
@@ -193,15 +193,24 @@ const settingsSection = ({ settings: { table: from, values } }: DestinationDetai
           columns: [
             { heading: 'Parameter', isTitle: true, kind: 'code', cell: ([name]: Setting) => name },
             { heading: 'Value', kind: 'code', cell: ([, value]: Setting) => value },
-            { heading: 'From', cell: () => (from === null ? 'general' : html`<code>[destination."${from}"]</code>`) },
+            { heading: 'From', cell: ([name]: Setting) => (origins[name] === undefined ? 'general' : html`<code>${origins[name]}</code>`) },
           ],
           rows: Object.entries(values),
           empty: '',
         })}
       </details>`
 
+/** The parameters of the planner for mail with these settings. */
+const plannedWith = (values: DestinationDetailsJson['settings']['values']): Query => ({
+  policy: values['retry_backoff'],
+  minimal: values['minimal_backoff_time'],
+  maximal: values['maximal_backoff_time'],
+  lifetime: values['maximal_queue_lifetime'],
+  attempts: values['maximal_delivery_attempts'],
+})
+
 /** Links to what else is known about a destination. */
-const elsewhere = (view: View, name: string): Html =>
+const elsewhere = (view: View, name: string, values: DestinationDetailsJson['settings']['values'] = {}): Html =>
   html`<p class="faint">
     ${joined(
       [
@@ -212,7 +221,7 @@ const elsewhere = (view: View, name: string): Html =>
         ...(visiblePattern(view) === null
           ? [html`<a href="${logLink(view, { destination: name })}">Warnings of the log about it</a>`]
           : []),
-        html`<a href="${linkTo(view, 'planner')}">Compare retry settings</a>`,
+        html`<a href="${linkTo(view, 'planner', plannedWith(values))}">Compare retry settings</a>`,
       ],
       ' · ',
     )}
@@ -268,7 +277,7 @@ export function destinationScreen(view: View, { destination: one, causes, sender
       <div data-fragment="causes">
         ${causes === null ? section('Why it waits', countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.')) : causesSections(view, one, causes)}
       </div>
-      ${sendersSection(view, senders, name)} ${windowSection(one)} ${settingsSection(one)} ${elsewhere(view, name)}
+      ${sendersSection(view, senders, name)} ${windowSection(one)} ${settingsSection(one)} ${elsewhere(view, name, one.settings.values)}
       ${asCommand(['destination', 'show', name], { method: 'GET', path: resource })}`,
   }
 }
