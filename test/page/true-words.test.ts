@@ -99,6 +99,9 @@ test('a limit without room, and the shares of a full queue, accept no mail, also
   for (let n = 0; n < 2; n++) expect((await submit('us.example')).status).toBe(202)
   const ofShare = await words('')
   expect(ofShare).toContain('2 of 2 messages of the share us.example in the queue: mail is refused')
+  expect(await new PageScreens(world).text('')).toMatch(
+    /2 of 2 messages of the share us\.example[^]*?href="\.\/#limits"[^]*<section id="limits">/,
+  )
   expect(ofShare).toMatch(/whole queue messages 2 of 3 accepted us\.example messages 2 of 2 refused deferd/)
   expect((await submit('them.example')).status).toBe(202)
   await world.queue.advance(2 * SECOND)
@@ -108,6 +111,19 @@ test('a limit without room, and the shares of a full queue, accept no mail, also
     /whole queue messages 3 of 3 refused us\.example messages 2 of 2 refused them\.example messages 1 of 2 refused with the whole queue/,
   )
   expect(full).toContain('3 of 3 messages in the queue: mail is refused, and by 1 other limit')
+})
+
+test('failed schedules lead to their audit records, and notices that are due to the failures to make one', async () => {
+  world = await ApiWorld.open('memory')
+  const { view } = world.api.api
+  const attention = async () => [
+    { kind: 'schedule-failed', count: 1, why: 'nightly: no space left', since: 0 },
+    { kind: 'notices-due', messages: 1, isAtLeast: false },
+  ]
+  const shown = new Proxy(view, { get: (target, name): unknown => (name === 'attention' ? attention : Reflect.get(target, name)) })
+  const now = await new PageScreens(world, shown).text('')
+  expect(now).toMatch(/no space left[^]*?href="\.\/audit\?action=schedule"/)
+  expect(now).toMatch(/1 notice not sent yet[^]*?href="\.\/log\?text=[^"]*cannot[^"]*make[^"]*a[^"]*notice/)
 })
 
 const SECRET = `whsec_${Buffer.alloc(32, 'example').toString('base64')}`

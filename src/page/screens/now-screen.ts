@@ -10,7 +10,7 @@ import { destinationLink, linkTo, logLink, messageLink } from '../markup/links.t
 import { hintPart, shapeOf, toneOf } from '../markup/marks.ts'
 import { longText, replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
-import { nowTables } from './now-tables.ts'
+import { LIMITS, nowTables } from './now-tables.ts'
 import { nowSentence } from './now-sentence.ts'
 import { howOld, queueStrip, flowFigures, type NowFacts } from './now-figures.ts'
 import { countingNotice, figuresMissing, untilCounted } from './counting-screen.ts'
@@ -69,11 +69,11 @@ function conditionOf(view: View, one: AttentionJson, { limits }: Pick<NowJson, '
         linkTo(view, 'messages', { queue: 'deferred' }),
       ]
     case 'schedule-failed':
-      return [longText(`${plural(figure, 'schedule')} failed, the last: ${one.text}`), logLink(view, { event: 'schedule-failed' })]
+      return [longText(`${plural(figure, 'schedule')} failed, the last: ${one.text}`), linkTo(view, 'audit', { action: 'schedule' })]
     case 'limits':
       return [
         html`${one.text}${otherLimits({ found: figure, refusing: limits.filter(({ refuses }) => refuses).length })}`,
-        logLink(view, { event: 'limit-reached' }),
+        `${linkTo(view, '')}#${LIMITS}`,
       ]
     case 'listings-stopped':
       return [
@@ -90,7 +90,7 @@ function conditionOf(view: View, one: AttentionJson, { limits }: Pick<NowJson, '
         linkTo(view, 'messages', { expires_within: '1h' }),
       ]
     case 'notices-due':
-      return [html`${atLeast(one, html`${plural(figure, 'notice')}`)} not sent yet`, logLink(view, { text: '*notice*' })]
+      return [html`${atLeast(one, html`${plural(figure, 'notice')}`)} not sent yet`, logLink(view, { text: '*cannot make a notice*' })]
     case 'warnings':
       return [
         longText(`${loggedNotes(figure, view.node)}, the last: ${one.text}`),

@@ -87,6 +87,9 @@ const limitColumns = (view: View, isQueueFull: boolean): readonly Column<Limit>[
   },
 ]
 
+/** Place of the limits on the screen. */
+export const LIMITS = 'limits'
+
 const limitsSection = (view: View, { limits }: NowJson): Html | null =>
   limits.length === 0
     ? null
@@ -103,6 +106,7 @@ const limitsSection = (view: View, { limits }: NowJson): Html | null =>
           kind: 'limits',
           renewedBy: ({ share, measure }) => `${measure} ${share ?? ''}`,
         }),
+        { id: LIMITS },
       )
 
 export const nowTables = (view: View, now: NowJson): Html =>
