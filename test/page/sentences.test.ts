@@ -510,6 +510,19 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
     'It was given up at 2026-11-27 13:00 without a delivery: 421 4.7.28 unusual rate.',
   ],
   [{ waits_for: 'nothing', recipients: [one({ state: 'removed', settle_time: null })] }, 'It was removed.'],
+  [
+    { waits_for: 'nothing', recipients: [one({ state: 'removed', settle_time: null, last_reply: 'requeued as 4jdbC33Qzhz2K4' })] },
+    'It was requeued, as 4jdbC33Qzhz2K4.',
+  ],
+  [
+    {
+      waits_for: 'nothing',
+      recipients: ['ann', 'bob'].map((name) =>
+        one({ address: `${name}@far.example`, state: 'removed', last_reply: 'requeued as 4jdbC33Qzhz2K4' }),
+      ),
+    },
+    'All 2 recipients were requeued.',
+  ],
   [{ waits_for: 'nothing', recipients: [] }, 'It has no recipients.'],
   [{ waits_for: 'nothing', recipients: many(600, { state: 'delivered' }) }, 'All 600 recipients have it.'],
   [

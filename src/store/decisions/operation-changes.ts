@@ -11,6 +11,7 @@ import {
   type Recipient,
   type RecipientId,
 } from '../../mail/message.ts'
+import { requeuedReason } from '../../mail/requeued.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
 import type { QueueTime } from '../../system/clock.ts'
 import { perDestination, type Former, type FormerTimes } from '../former-times.ts'
@@ -144,7 +145,7 @@ function formerTimesOf({ message, recipients }: OperatedMessage): FormerTimes {
 /** Outcome of a recipient that goes on in another message. */
 export const requeuedStatus = ({ newId, now }: Requeue): DeliveryStatus => ({
   status: '2.0.0',
-  reason: `requeued as ${queueIdOf({ id: newId, createdAt: now })}`,
+  reason: requeuedReason(queueIdOf({ id: newId, createdAt: now })),
   stage: 'queue',
 })
 

@@ -3,12 +3,13 @@ import { shownQueue } from '../../../resources/message-json.ts'
 import type { OperationName } from '../../../queue/operation-request.ts'
 import { buttonText } from '../operation-screens.ts'
 import type { FutureJson } from '../../../resources/future-attempts-json.ts'
+import { requeuedAs } from '../../../mail/requeued.ts'
 import type { MessageStoryJson } from '../../../resources/message-story-json.ts'
 import { asCommand } from '../../markup/command-lines.ts'
 import { answer, buttonLink, heading, section, type Screen } from '../../markup/frame.ts'
-import { html, type Html, type Part } from '../../../presentation/html.ts'
+import { html, joined, type Html, type Part } from '../../../presentation/html.ts'
 import { ownSettings } from '../../markup/own-settings.ts'
-import { destinationLink, linkTo, logLink } from '../../markup/links.ts'
+import { destinationLink, linkTo, logLink, messageLink } from '../../markup/links.ts'
 import { goneMark, marked } from '../../markup/marks.ts'
 import { facts, table, type Column, type Fact } from '../../markup/html-table.ts'
 import { timeline, TIMELINE_SCALES, timelineAxis, type TimelineMark, type TimelineScale } from '../../markup/message-timeline.ts'
@@ -268,6 +269,12 @@ const timeFacts = (view: View, message: MessageStoryJson): readonly Fact[] => [
   ],
 ]
 
+/** Links to the messages in which recipients go on; null for none. */
+function requeuedPart(view: View, { recipients }: MessageStoryJson): Part {
+  const ids = new Set(recipients.flatMap(({ state, last_reply: last }) => (state === 'removed' ? (requeuedAs(last) ?? []) : [])))
+  return ids.size === 0 ? null : joined([...ids].map((id) => html`<a href="${messageLink(view, id)}">${id}</a>`))
+}
+
 /** Facts of the submission of a message, and links to more of it. */
 function otherFacts(view: View, { message, differing }: MessageFacts): readonly Fact[] {
   const { queue_id: id } = message
@@ -280,6 +287,7 @@ function otherFacts(view: View, { message, differing }: MessageFacts): readonly 
     ['content', view.requester.mayReadContent && shownQueue(message) !== 'gone' ? sectionLinks(view, id) : null, 'wide'],
     ['delay warnings sent', message.warnings === 0 ? null : count(message.warnings)],
     longFact('envelope id', message.envid, codePart),
+    ['requeued as', requeuedPart(view, message), 'wide'],
     ['log', visiblePattern(view) === null ? html`<a href="${logLink(view, { queue_id: id })}">warnings and errors</a>` : null],
     ['by rule', message.rule, 'wide'],
     ['shown', message.rule === null ? null : ownSettings(view, differing), 'wide'],

@@ -1,5 +1,6 @@
 /** The answer of the screen of a message in one or two sentences: why is it here, or what became of it? Pure. */
 import { causeOf, shownCause } from '../../../mail/failure-cause.ts'
+import { requeuedAs } from '../../../mail/requeued.ts'
 import { deathText } from '../../../presentation/destination-state.ts'
 import { clippedWords, ended, grouped } from '../../../presentation/text.ts'
 import type { MessageStoryJson } from '../../../resources/message-story-json.ts'
@@ -34,12 +35,17 @@ const OUTCOMES = [
   ['bounced', 'were refused', 'was refused'],
   ['expired', 'were given up', 'was given up'],
   ['removed', 'were removed', 'was removed'],
+  ['requeued', 'were requeued', 'was requeued'],
 ] as const
+
+/** The final state of a recipient, or `requeued` for one that goes on in another message. */
+const outcomeOf = ({ state, last_reply: last }: Recipient): string =>
+  state === 'removed' && requeuedAs(last) !== undefined ? 'requeued' : state
 
 /** Recipients in final states by their number: `32 have it, 1 was refused`. */
 const outcomesText = (recipients: readonly Recipient[]): string =>
   OUTCOMES.flatMap(([outcome, several, one]) => {
-    const number = recipients.filter(({ state }) => state === outcome).length
+    const number = recipients.filter((one) => outcomeOf(one) === outcome).length
     return number === 0 ? [] : [`${grouped(number)} ${number === 1 ? one : several}`]
   }).join(', ')
 
@@ -52,8 +58,10 @@ function singleOutcome({ destination, state, settle_time: settled, last_reply: r
       return ended(`It was refused for good${when}${replyText(reply)}`)
     case 'expired':
       return ended(`It was given up${when} without a delivery${replyText(reply)}`)
-    case 'removed':
-      return `It was removed${when}.`
+    case 'removed': {
+      const id = requeuedAs(reply)
+      return id === undefined ? `It was removed${when}.` : `It was requeued${when}, as ${id}.`
+    }
     case 'waiting':
     case 'leased':
     case 'parked':
@@ -66,7 +74,9 @@ function finished(recipients: readonly Recipient[], at: ZonedNow): string {
   const [only, ...others] = recipients
   if (only === undefined) return 'It has no recipients.'
   if (others.length === 0) return singleOutcome(only, at)
-  const same = others.every(({ state }) => state === only.state) ? OUTCOMES.find(([outcome]) => outcome === only.state) : undefined
+  const same = others.every((one) => outcomeOf(one) === outcomeOf(only))
+    ? OUTCOMES.find(([outcome]) => outcome === outcomeOf(only))
+    : undefined
   if (same !== undefined) return `All ${grouped(recipients.length)} recipients ${same[1]}.`
   return `Of ${grouped(recipients.length)} recipients, ${outcomesText(recipients)}.`
 }
