@@ -115,13 +115,18 @@ test('a limit without room, and the shares of a full queue, accept no mail, also
 
 test('failed schedules lead to their audit records, and notices that are due to the failures to make one', async () => {
   world = await ApiWorld.open('memory')
-  const { view } = world.api.api
-  const attention = async () => [
-    { kind: 'schedule-failed', count: 1, why: 'nightly: no space left', since: 0 },
-    { kind: 'notices-due', messages: 1, isAtLeast: false },
-  ]
-  const shown = new Proxy(view, { get: (target, name): unknown => (name === 'attention' ? attention : Reflect.get(target, name)) })
-  const now = await new PageScreens(world, shown).text('')
+  const { view, now: counted } = world.api.api
+  const none = { count: 1, at_least: false, within: null, text: null, since: null } as const
+  const attention = [
+    { ...none, kind: 'schedule-failed', text: 'nightly: no space left', since: 0 },
+    { ...none, kind: 'notices-due' },
+  ] as const
+  const within: typeof counted.within = async (...asked) => {
+    const known = await counted.within(...asked)
+    return known === undefined ? undefined : { ...known, attention }
+  }
+  const shown = new Proxy(counted, { get: (target, name): unknown => (name === 'within' ? within : Reflect.get(target, name)) })
+  const now = await new PageScreens(world, view, shown).text('')
   expect(now).toMatch(/no space left[^]*?href="\.\/audit\?action=schedule"/)
   expect(now).toMatch(/1 notice not sent yet[^]*?href="\.\/log\?text=[^"]*cannot[^"]*make[^"]*a[^"]*notice/)
 })
