@@ -2,6 +2,7 @@
  * Explains the time of a recipient's next attempt: the rule and parameters that determine the time, and the command that would
  * change it.
  */
+import { shownSender } from '../mail/envelope.ts'
 import { isOrdered, namesInstant } from '../mail/message-times.ts'
 import { formatDuration } from '../system/duration.ts'
 import type { DestinationPolicies } from '../config/destination-policies.ts'
@@ -13,6 +14,7 @@ import type { LiveDestination } from '../queue/scheduler/destination.ts'
 import type { DestinationRecord } from '../store/queue-store.ts'
 import { recordedState } from '../store/destination-status.ts'
 import { span } from './text.ts'
+import { endWords } from './expiry-words.ts'
 import { blockedBy } from './destination-state.ts'
 import { quotaReason, type WaitsFor } from './recipient-status.ts'
 
@@ -78,7 +80,7 @@ function scheduledBy({ recipient, story, waits, next, policies, live }: RuleFact
   const { settings: values, table, class: ofClass } = policies.forMail(recipient.destination, story.message)
   const source = ofClass !== null ? ` ([class.${ofClass}])` : table === null ? '' : ` ([destination."${table}"])`
   const lifetime = story.message.sender === '' ? 'bounce_queue_lifetime' : 'maximal_queue_lifetime'
-  if (story.forcedExpire) return 'forced to expire by an operator: returned to the sender without another attempt'
+  if (story.forcedExpire) return `forced to expire by an operator: ${endWords(shownSender(story.message.sender))} without another attempt`
   const limits = `minimal_backoff_time = ${formatDuration(values.minimal_backoff_time)}, maximal_backoff_time = ${formatDuration(values.maximal_backoff_time)}`
   // The due time is in the past or before the probe, so the destination determines the time.
   if (waits === 'probe' && next !== recipient.dueAt) {

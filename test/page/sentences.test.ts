@@ -440,7 +440,24 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
   ],
   [
     { forced_expire: true },
-    'far.example defers it: 421 4.7.28 unusual rate. An operator has made it expire: it is returned to the sender.',
+    'far.example defers it: 421 4.7.28 unusual rate. An operator has made it expire: it is returned to the sender in place of its next attempt at 17:23.',
+  ],
+  // It is not returned while nothing is tried, and to nobody without a return path.
+  [
+    { forced_expire: true, sender: 'MAILER-DAEMON', recipients: [one({ next_attempt_time: at('15:00') })] },
+    'far.example defers it: 421 4.7.28 unusual rate. An operator has made it expire: it is given up in place of its next attempt, which is due now.',
+  ],
+  [
+    { forced_expire: true, waits_for: 'resume', recipients: [one({ attempts: 0, last_reply: null, next_attempt_time: null })] },
+    'far.example is suspended. An operator has made it expire: it is returned to the sender when that is resumed, or at the end of its lifetime.',
+  ],
+  [
+    { forced_expire: true, waits_for: 'probe', recipients: [one({ attempts: 0, last_reply: null })] },
+    'far.example is dead. An operator has made it expire: it is returned to the sender in place of a probe.',
+  ],
+  [
+    { forced_expire: true, waits_for: 'release', recipients: [one({ state: 'parked', attempts: 0, last_reply: null })] },
+    'It is on hold until it is released. An operator has made it expire: it is returned to the sender then.',
   ],
   [{ waits_for: 'slot' }, 'far.example defers it: 421 4.7.28 unusual rate. It is due, and waits for a delivery slot.'],
   [{ waits_for: 'slot', recipients: [one({ attempts: 0, last_reply: null })] }, 'It is due, and waits for a delivery slot.'],
@@ -595,6 +612,7 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
 test.each(MESSAGE_STATES)('a message %j: %s', (more, sentence) => {
   const state: MessageState = {
     waits_for: 'due-time',
+    sender: 'app@us.example',
     forced_expire: false,
     restore_until: null,
     rule: null,

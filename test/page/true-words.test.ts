@@ -318,3 +318,22 @@ test('the history says by what it is ordered, and which time a row has', async (
   world = await ApiWorld.open('memory')
   expect(await words('history')).toContain('in the order in which that was recorded, the last first. “Left” is the time of the outcome')
 })
+
+test('mail from the null sender is given up, and is returned when it would be tried once it was made to expire', async () => {
+  world = await ApiWorld.open('memory')
+  const id = await world.queue.accept(['ann@far.example'], { sender: '' })
+  const returned = await world.queue.accept(['bob@far.example'])
+  await world.queue.advance(MINUTE)
+  const ids = { kind: 'ids', ids: [id, returned] }
+  expect(await words(`messages/${id}`)).not.toContain('returned to the sender')
+  expect(await words(`messages/${id}`)).toMatch(/without a delivery it is given up at .* given up in /)
+  expect(await words(`messages/${returned}`)).toMatch(/without a delivery it is returned to the sender at .* returned to the sender in /)
+  const plan = await words('operations/new?operation=expire&scope=all')
+  expect(plan).toContain('Flush makes deferred mail due now. Mail on hold waits for its release')
+  expect(plan).toContain('get a notice, except the null sender and those that asked for none')
+  await world.api.post('/operations', { operation: 'expire', selection: ids }, { as: 'operator' })
+  const expiring = await words(`messages/${id}`)
+  expect(expiring).toMatch(/An operator has made it expire: it is given up in place of its next attempt at /)
+  expect(expiring).toContain('forced to expire by an operator: given up without another attempt')
+  expect(expiring).not.toContain('next attempt in')
+})

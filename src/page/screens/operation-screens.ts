@@ -1,5 +1,6 @@
 /** An operation in its three steps: the dry run, the progress, and the result with its undo. */
 import { asSentence, transferText } from '../../presentation/text.ts'
+import { returnTime } from '../../presentation/expiry-words.ts'
 import { actionWords } from '../../presentation/action-words.ts'
 import { ERASE, RESEND, type OperationName, type PassedOver } from '../../queue/operation-request.ts'
 import type { OperationJson, OperationPlanJson } from '../../resources/operation-json.ts'
@@ -48,7 +49,7 @@ const TEXTS: Readonly<Record<OperationName, Verb>> = {
   },
   expire: {
     name: 'Expire',
-    about: 'Each message is returned to its sender as undeliverable, without another attempt.',
+    about: `Each message is returned as undeliverable, without another attempt. ${returnTime('Flush')}`,
     past: 'made to expire',
   },
   delete: {
@@ -160,7 +161,7 @@ function planFacts(
     ['destinations', count(destinations)],
     ['in transfer', inTransfer === 0 ? null : html`${count(inTransfer)}: delivered and bounced stand`],
     ['others', passedOverText(passed)],
-    ['senders', told ? 'get a notice' : 'get no notice'],
+    ['senders', told ? 'get a notice, except the null sender and those that asked for none' : 'get no notice'],
     ['undo', undo === null ? html`<strong>not possible</strong>` : html`possible until ${clockTime(view, undo)}`],
   ])
 }

@@ -17,6 +17,7 @@ import { displayOf } from '../../shell/display.ts'
 import { countText, ProgressLine } from '../../shell/progress.ts'
 import { isConfirmed } from '../../shell/confirmation.ts'
 import { withReader, type Shell } from '../../shell/shell.ts'
+import { returnTime } from '../../../presentation/expiry-words.ts'
 import { recordsByName } from '../../../presentation/recipient-status.ts'
 import { endsAttempts } from '../../../queue/operation-rounds.ts'
 import { grouped, maskControls, jsonLine, plural, transferText } from '../../../presentation/text.ts'
@@ -68,7 +69,7 @@ const VERBS: readonly Verb[] = [
     summary: 'expire messages: return them to their senders without another attempt',
     past: 'expired',
     doing: 'expiring',
-    note: 'Messages are returned when they become due; `deferd queue flush` afterwards returns them at once.',
+    note: returnTime('`deferd queue flush` afterwards'),
   },
   {
     operation: 'delete',

@@ -7,6 +7,7 @@ import { requeuedAs } from '../../../mail/requeued.ts'
 import type { MessageStoryJson } from '../../../resources/message-story-json.ts'
 import { asCommand } from '../../markup/command-lines.ts'
 import { answer, buttonLink, heading, section, type Screen } from '../../markup/frame.ts'
+import { endWords } from '../../../presentation/expiry-words.ts'
 import { html, joined, type Html, type Part } from '../../../presentation/html.ts'
 import { ownSettings } from '../../markup/own-settings.ts'
 import { destinationLink, linkTo, logLink, messageLink } from '../../markup/links.ts'
@@ -101,20 +102,27 @@ function marksOf(message: MessageStoryJson, attempts: readonly Attempt[], future
     isPlanned: true,
   }))
   const end =
-    future === undefined ? [] : [{ at: instantOf(future.expire_time), mark: 'expired', text: 'returned to the sender', isPlanned: true }]
+    future === undefined ? [] : [{ at: instantOf(future.expire_time), mark: 'expired', text: endWords(message.sender), isPlanned: true }]
   return [...past, ...operations, ...planned, ...warnings, ...end]
 }
 
-function futureSentence(view: View, future: FutureJson, { made, isProbe }: { readonly made: number; readonly isProbe: boolean }): Part {
+interface FutureWords {
+  readonly made: number
+  readonly isProbe: boolean
+  /** End of the mail without a delivery. */
+  readonly ends: string
+}
+
+function futureSentence(view: View, future: FutureJson, { made, isProbe, ends }: FutureWords): Part {
   const [next] = future.attempts
   if (next === undefined) return html`No further attempt is planned. It expires ${due(view, future.expire_time)}.`
   const warnings = future.warnings.length === 0 ? null : html`a delay warning to the sender ${joinedTimes(view, future.warnings)}; `
   if (isProbe)
     return html`While its destination is dead, each probe tries one of the recipients that wait there, the next probe ${due(view, next)};
-    ${warnings}returned to the sender ${due(view, future.expire_time)} (${clockTime(view, future.expire_time)}).`
+    ${warnings}${ends} ${due(view, future.expire_time)} (${clockTime(view, future.expire_time)}).`
   return html`If it stays deferred:
   ${plural(future.planned, 'more attempt')}${future.planned === future.attempts.length ? null : html` (the first ${count(future.attempts.length)} are drawn)`},
-  the next ${due(view, next)}; ${warnings}returned to the sender
+  the next ${due(view, next)}; ${warnings}${ends}
   ${future.limit === null ? null : html`after attempt ${count(made + future.planned)} (${future.limit}), `}${due(view, future.expire_time)}
   (${clockTime(view, future.expire_time)}).`
 }
@@ -137,6 +145,9 @@ function drawing(view: View, { message, scale }: MessageFacts, address: string):
   )
 }
 
+/** Name of the time of the next attempt, in place of which mail that was made to expire is returned. */
+const nextName = ({ forced_expire: isForced }: Pick<MessageStoryJson, 'forced_expire'>): string => (isForced ? 'due' : 'next attempt')
+
 function recipientBlock(view: View, shown: MessageFacts, one: Recipient): Html {
   const { message } = shown
   const future = message.future.find(({ recipient }) => recipient === one.address)
@@ -146,12 +157,12 @@ function recipientBlock(view: View, shown: MessageFacts, one: Recipient): Html {
     ${facts([
       ['destination', destinationPart(view, one.destination)],
       ['attempts', count(one.attempts)],
-      ['next attempt', one.next_attempt_time === null ? null : due(view, one.next_attempt_time)],
+      [nextName(message), one.next_attempt_time === null ? null : due(view, one.next_attempt_time)],
       longFact('original address', one.orig_address, addressPart),
       ['reason', replyPart(reason), 'wide'],
     ])}
     ${drawing(view, shown, one.address)}
-    ${future === undefined ? null : html`<p>${futureSentence(view, future, { made: one.attempts, isProbe: one.waits_for === 'probe' })}</p>`}
+    ${future === undefined ? null : html`<p>${futureSentence(view, future, { made: one.attempts, isProbe: one.waits_for === 'probe', ends: endWords(message.sender) })}</p>`}
   </article>`
 }
 
@@ -261,7 +272,7 @@ const timeFacts = (view: View, message: MessageStoryJson): readonly Fact[] => [
       : html`${clockTime(view, message.deliver_by)} (${distance(view, message.deliver_by)}), mode ${message.by_mode}`,
   ],
   [
-    'next attempt',
+    nextName(message),
     message.next_attempt_time === null
       ? null
       : html`${due(view, message.next_attempt_time)}

@@ -2,6 +2,7 @@
 import { causeOf, shownCause } from '../../../mail/failure-cause.ts'
 import { requeuedAs } from '../../../mail/requeued.ts'
 import { deathText } from '../../../presentation/destination-state.ts'
+import { endWords } from '../../../presentation/expiry-words.ts'
 import { clippedWords, ended, grouped } from '../../../presentation/text.ts'
 import type { MessageStoryJson } from '../../../resources/message-story-json.ts'
 import { clockText, type ZonedNow } from '../../markup/times.ts'
@@ -14,7 +15,10 @@ type Recipient = Pick<
 >
 type Attempt = Pick<MessageStoryJson['history'][number], 'time' | 'recipient' | 'reply' | 'reason'>
 
-export interface MessageState extends Pick<MessageStoryJson, 'waits_for' | 'forced_expire' | 'not_before' | 'restore_until' | 'rule'> {
+export interface MessageState extends Pick<
+  MessageStoryJson,
+  'sender' | 'waits_for' | 'forced_expire' | 'not_before' | 'restore_until' | 'rule'
+> {
   readonly recipients: readonly Recipient[]
   readonly history: readonly Attempt[]
   readonly future: readonly Pick<MessageStoryJson['future'][number], 'recipient' | 'expire_time'>[]
@@ -115,12 +119,37 @@ function restoredText(until: number | null, at: ZonedNow): string {
   return `It is in the trash, and can be restored until ${clockText(at, until)}.`
 }
 
+/** Text of the end of mail that an operator has made to expire; null for other mail, and where the operator must act first or a delivery runs. */
+function expiringText(one: Recipient, { waits_for: waitsFor, forced_expire: isForced, sender }: MessageState, at: ZonedNow): string | null {
+  if (!isForced) return null
+  const ends = endWords(sender)
+  const made = `An operator has made it expire: it is ${ends}`
+  const next = one.next_attempt_time
+  switch (waitsFor) {
+    case 'release':
+      return `It is on hold until it is released. ${made} then.`
+    case 'resume':
+      return `${one.destination} is suspended. ${made} when that is resumed, or at the end of its lifetime.`
+    case 'probe':
+      return `${one.destination} is dead. ${made} in place of a probe.`
+    case 'due-time':
+    case 'schedule':
+      if (next === null) return `${made}.`
+      return `${made} in place of its next attempt${next * 1_000 <= at.now ? ', which is due now' : ` at ${clockText(at, next)}`}.`
+    case 'inspection':
+    case 'restore':
+    case 'slot':
+    case 'delivery':
+    case 'nothing':
+      return null
+  }
+}
+
 /** Text of the next event for a recipient that waits. */
-function nextText(
-  one: Recipient,
-  { waits_for: waitsFor, forced_expire: isForced, not_before: notBefore, restore_until: until, rule, recipients, future }: MessageState,
-  at: ZonedNow,
-): string {
+function nextText(one: Recipient, message: MessageState, at: ZonedNow): string {
+  const { waits_for: waitsFor, not_before: notBefore, restore_until: until, rule, recipients, future, sender } = message
+  const expiring = expiringText(one, message, at)
+  if (expiring !== null) return expiring
   switch (waitsFor) {
     case 'release':
       return 'It is on hold until it is released.'
@@ -144,10 +173,9 @@ function nextText(
     case 'due-time':
       break
   }
-  if (isForced) return 'An operator has made it expire: it is returned to the sender.'
   const next = one.next_attempt_time
   const end = recipients.length === 1 ? future[0]?.expire_time : undefined
-  const givenUp = end === undefined ? '' : `; without a delivery it is returned to the sender at ${clockText(at, end)}`
+  const givenUp = end === undefined ? '' : `; without a delivery it is ${endWords(sender)} at ${clockText(at, end)}`
   if (waitsFor === 'probe')
     return `${one.destination} is dead: ${deathText(one.site_stage)}. Each probe tries one of the recipients that wait for it; ${probeText(next, at)}${givenUp}.`
   return `${next === null ? 'No attempt is planned' : attemptText(next, at)}${givenUp}.`
@@ -201,7 +229,8 @@ function nextOfSeveral(waiting: readonly [Recipient, ...Recipient[]], message: M
     return `${grouped(length)}${verb} ${what}`
   })
   const closed = `${[...parts, ...(further === 0 ? [] : [`${grouped(further)} for other destinations`])].join(', ')}.`
-  if (firstOpen === undefined) return closed
+  if (firstOpen === undefined)
+    return message.forced_expire ? `${closed} An operator has made it expire: it is ${endWords(message.sender)} then.` : closed
   const open = earliestOf([firstOpen, ...others])
   return `${closed} ${nextText(open, { ...message, waits_for: open.waits_for }, at)}`
 }
