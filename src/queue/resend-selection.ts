@@ -1,6 +1,7 @@
 /** Finds the mail of the history that can be sent again: failed recipients of messages whose content is kept. */
 import type { ContentId, MessageId, Recipient, DestinationName } from '../mail/message.ts'
 import { isOfAliases } from '../mail/message.ts'
+import { requeuedAs } from '../mail/requeued.ts'
 import { mayBeResent } from '../store/returned-mail.ts'
 import { departedRecipients, type HistoryFilter, type MessageDetails, type QueueReader } from '../store/queue-reader.ts'
 import type { KeptContent } from '../store/records/kept-content.ts'
@@ -42,11 +43,13 @@ export interface LeftOut {
   sentBefore: number
   /** Without a content. */
   withoutContent: number
+  /** Of messages whose other recipients were requeued, with the content. */
+  requeued: number
   /** Refused by the suppression list. */
   suppressed: number
 }
 
-export const noneLeftOut = (): LeftOut => ({ sentBefore: 0, withoutContent: 0, suppressed: 0 })
+export const noneLeftOut = (): LeftOut => ({ sentBefore: 0, withoutContent: 0, requeued: 0, suppressed: 0 })
 
 /** A failed recipient on the suppression list, whose content is kept. */
 interface SuppressedDeparture extends SuppressedRecipient {
@@ -156,7 +159,7 @@ export async function* resendable(
       if (wanted.length === 0) continue
       const kept = await deps.reader.records.keptContents.of(details.message.id)
       if (kept === undefined) {
-        leftOut.withoutContent += wanted.length
+        leftOut[details.recipients.some(isRequeued) ? 'requeued' : 'withoutContent'] += wanted.length
         continue
       }
       copies.add(details, wanted)
@@ -171,6 +174,8 @@ export async function* resendable(
   }
   if (round.length > 0) yield round
 }
+
+const isRequeued = ({ last }: Recipient): boolean => requeuedAs(last?.reason ?? null) !== undefined
 
 /** Number of examples in a plan. */
 const EXAMPLES = 20

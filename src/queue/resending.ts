@@ -52,10 +52,11 @@ export class NothingToResend extends Error {
   override readonly name = 'NothingToResend'
   readonly exitCode = 65
 
-  constructor({ sentBefore, withoutContent, suppressed }: LeftOut, unknown: readonly string[]) {
+  constructor({ sentBefore, withoutContent, requeued, suppressed }: LeftOut, unknown: readonly string[]) {
     const why = [
       ...(sentBefore === 0 ? [] : [`failed recipients that were sent again before: ${sentBefore}`]),
       ...(withoutContent === 0 ? [] : [`failed recipients whose content is not kept (returned_content_retention): ${withoutContent}`]),
+      ...(requeued === 0 ? [] : [`failed recipients whose content went on with the others when these were requeued: ${requeued}`]),
       ...(suppressed === 0 ? [] : [`failed recipients on the suppression list (deferd suppression remove): ${suppressed}`]),
       ...(unknown.length === 0 ? [] : [`ids that the history does not have: ${unknown.length}`]),
     ]

@@ -63,6 +63,18 @@ test.each(['filter', 'ids'] as const)('mail that was sent again and failed again
   expect([copies(world, 'ann@far.example'), copies(world, 'eve@far.example')]).toEqual([1, 1])
 })
 
+test('the content of a message whose other recipients were requeued is in the queue, and not among those that are kept', async () => {
+  await using world = await createWorld({ config: KEPT })
+  const far = world.destination('far.example')
+  far.rejects('eve@far.example', '550 5.7.1 rejected by policy')
+  far.defers('ann@far.example', '450 4.2.1 busy')
+  const id = await world.submit({ to: ['ann@far.example', 'eve@far.example'] })
+  await world.advance('1m')
+  await world.operate('requeue', [id])
+  await world.advance('1m')
+  await expect(world.resend([id])).rejects.toThrow('failed recipients whose content went on with the others when these were requeued: 1')
+})
+
 test('without a retention, nothing is kept', async () => {
   await using world = await createWorld()
   world.destination('far.example').rejects()

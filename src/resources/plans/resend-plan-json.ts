@@ -29,6 +29,7 @@ const planShape = z.object({
   destinations: z.array(z.object({ destination: z.string(), recipients: count })).describe('those with the most recipients'),
   sent_before: count.describe('failed recipients that are left out because they were sent again before'),
   without_content: count.describe('failed recipients that are left out because the content is not kept (returned_content_retention)'),
+  requeued: count.describe('failed recipients that are left out because the content went on with the others, when these were requeued'),
   suppressed: suppressedShape,
   unknown: z.array(z.string()).describe('ids that the history does not have'),
   examples: z.array(departedMessageShape),
@@ -50,6 +51,7 @@ export const resendPlanJson = (plan: ResendPlan, at: number, wall: WallView): Re
   destinations: plan.destinations.slice(0, DESTINATIONS).map((one) => ({ ...one })),
   sent_before: plan.sentBefore,
   without_content: plan.withoutContent,
+  requeued: plan.requeued,
   suppressed: {
     left_out: plan.suppressed,
     sent: plan.warned,

@@ -52,11 +52,12 @@ const beforeText = (again: boolean): string =>
 
 /** Lines that name the recipients that are left out. */
 const leftOutLines = (
-  { sent_before: before, without_content: without, suppressed, unknown }: ResendPlanJson,
+  { sent_before: before, without_content: without, requeued, suppressed, unknown }: ResendPlanJson,
   again: boolean,
 ): readonly string[] => [
   ...(before === 0 ? [] : [`left out, sent again before: ${grouped(before)} (${beforeText(again)})`]),
   ...(without === 0 ? [] : [`left out, content not kept (returned_content_retention): ${grouped(without)}`]),
+  ...(requeued === 0 ? [] : [`left out, content went on with the other recipients, which were requeued: ${grouped(requeued)}`]),
   ...suppressedLines(suppressed),
   ...(unknown.length === 0 ? [] : [`ids that the history does not have: ${grouped(unknown.length)}`]),
 ]

@@ -8,10 +8,15 @@ import { byteSize, count, messages, plural } from '../../markup/times.ts'
 import type { View } from '../../markup/view.ts'
 import type { PlanParts } from './plan-screen.ts'
 
-const leftOut = ({ sent_before: before, without_content: without, suppressed }: ResendPlanJson): Html =>
+const leftOut = ({ sent_before: before, without_content: without, requeued, suppressed }: ResendPlanJson): Html =>
   html`${facts([
     ['sent again before', before === 0 ? null : `${plural(before, 'failed recipient')}, left out`],
     ['content not kept', without === 0 ? null : `${plural(without, 'failed recipient')}, left out (returned_content_retention)`, 'wide'],
+    [
+      'requeued',
+      requeued === 0 ? null : `${plural(requeued, 'failed recipient')}, left out: the content went on with the others of the message`,
+      'wide',
+    ],
     ['on the suppression list', suppressed.left_out === 0 ? null : `${plural(suppressed.left_out, 'failed recipient')}, left out`],
     [
       'on the suppression list',
