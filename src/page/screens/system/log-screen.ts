@@ -59,13 +59,21 @@ const columnsOf = (view: View, isShared: boolean): readonly Column<LogRecordJson
 
 const isEmpty = (query: LogText): boolean => Object.values(query).every((value) => value === '')
 
+/** ` since 20:09 (of mx1 since 20:47)`: the time from which on all lines of a node are kept. */
+function spanText(nodes: LogPageJson['nodes'], zoned: ZonedNow): string {
+  const begins = nodes.flatMap(({ name, since }) => (since === null ? [] : [{ name, since, text: clockText(zoned, since) }]))
+  const [first, ...others] = begins.toSorted((a, b) => a.since - b.since)
+  if (first === undefined) return ''
+  const later = others.filter(({ text }) => text !== first.text).map(({ name, text }) => `of ${name ?? ''} since ${text}`)
+  return ` since ${first.text}${later.length === 0 ? '' : ` (${later.join(', ')})`}`
+}
+
 /** The number of lines, and since when there are no others. */
 export function logSentence({ counts, nodes, records }: LogPageJson, isFiltered: boolean, zoned: ZonedNow): string {
   const texts = (['fatal', 'error', 'warn'] as const).flatMap((level) =>
     counts[level] === 0 ? [] : [plural(counts[level], LEVELS[level].one)],
   )
-  const since = Math.max(0, ...nodes.map((one) => one.since ?? 0))
-  const span = since === 0 ? '' : ` since ${clockText(zoned, since)}`
+  const span = spanText(nodes, zoned)
   const [last = ''] = texts.splice(-1)
   if (records.length === 0 && last === '') return isFiltered ? `No warning or error${span} matches.` : `No warning or error${span}.`
   const sum = texts.length === 0 ? last : `${texts.join(', ')} and ${last}`
