@@ -117,6 +117,21 @@ export const alsoSuspendedWith = ({
 }: Pick<ShownState, 'suspended_with' | 'provider' | 'provider_suspended_by'>): string | null =>
   suspendedWith === null && by !== null ? provider : null
 
+interface Resumption {
+  /** `the destination`, or `it`. */
+  readonly itself: string
+  /** The provider with which it is suspended, and not itself. */
+  readonly with: string | null
+  /** The suspended provider of a destination that is suspended itself. */
+  readonly alsoWith: string | null
+}
+
+/** `the destination is resumed`: the end of a suspension. That of a provider ends with the provider only. */
+export function resumedText({ itself, with: provider, alsoWith }: Resumption): string {
+  if (provider !== null) return `the provider ${provider} is resumed`
+  return alsoWith === null ? `${itself} is resumed` : `${itself} and the provider ${alsoWith} are both resumed`
+}
+
 /** The suspension of the provider of a destination that is suspended itself; empty without one. */
 function alsoSuspendedText(shown: ShownState): string {
   const provider = alsoSuspendedWith(shown)

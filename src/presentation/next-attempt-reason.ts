@@ -31,7 +31,13 @@ interface RuleFacts {
   readonly record: DestinationRecord | undefined
 }
 
-const SUSPENDED = 'no attempts while the destination is suspended'
+/** Why a suspended destination gets no attempts. */
+const suspendedText = ({ record }: Pick<RuleFacts, 'record'>): string => {
+  const { provider, also } = record?.suspension ?? {}
+  const whole = provider !== undefined ? ` with provider ${provider}` : also === undefined ? '' : `, also with provider ${also.provider}`
+  return `no attempts while the destination is suspended${whole}`
+}
+
 const DEAD = 'the destination is dead and probed at doubling intervals'
 
 /** The rule that determined the time of the next attempt. For a recipient in a final state the limit of attempts that it has reached, else null. */
@@ -45,7 +51,7 @@ export function ruleFor(facts: RuleFacts): string | null {
     case 'restore':
       return 'no attempts while the message is on hold or in the trash'
     case 'resume':
-      return SUSPENDED
+      return suspendedText(facts)
     case 'schedule':
       return `${namedTime(facts)}${closedText(facts)}`
     case 'slot':
@@ -70,7 +76,7 @@ function namedTime({ story: { message } }: RuleFacts): string {
 /** Why the destination gets scheduled mail later than at its time; empty when it does not. */
 function closedText({ recipient, next, record }: RuleFacts): string {
   if (next === recipient.dueAt) return ''
-  return `; ${recordedState(record) === 'suspended' ? SUSPENDED : DEAD}`
+  return `; ${recordedState(record) === 'suspended' ? suspendedText({ record }) : DEAD}`
 }
 
 const blocked = ({ live }: Pick<RuleFacts, 'live'>): string | null => (live === undefined ? null : blockedBy(live))

@@ -9,6 +9,7 @@ import { remedyFor, ruleFor } from '../presentation/next-attempt-reason.ts'
 import { nextAttemptAt, waitsNow, type DestinationRecords, type LiveDestinations } from '../presentation/recipient-status.ts'
 import type { MessageDetails } from '../store/queue-reader.ts'
 import type { AttemptRecord } from '../store/recorded-outcomes.ts'
+import { endOfAll, type Suspension } from '../store/records/suspension.ts'
 import { SECOND, type Duration } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { futureShape } from './future-attempts-json.ts'
@@ -45,6 +46,9 @@ const storyRecipientShape = recipientShape.extend({
   notice_due: textOrNull.describe('kind of the notice that is due'),
   last_reply: textOrNull.describe('the last reply, or why there was none'),
   site_stage: textOrNull.describe('the stage of the attempt at which its dead destination failed as a whole; null for another wait'),
+  suspended_with: textOrNull.describe('the provider with which its destination is suspended, and not itself; null for another wait'),
+  also_suspended_with: textOrNull.describe('the suspended provider of its destination, which is suspended itself'),
+  resume_time: timeOrNull.describe('time at which all suspensions of its destination have ended; null when an operator must end one'),
   resent_as: textOrNull.describe('queue id with which it was sent again after it had failed'),
 })
 
@@ -142,6 +146,13 @@ function firstToBeTried({ story, records }: Pick<StoryFacts, 'story' | 'records'
   return story.recipients.filter(isLive).toSorted((a, b) => at(a) - at(b) || a.id - b.id)[0]
 }
 
+/** The suspension that ends the wait of a recipient; null for another wait. */
+const suspensionMembers = (suspension: Suspension | null, wall: WallView) => ({
+  suspended_with: suspension?.provider ?? null,
+  also_suspended_with: suspension?.also?.provider ?? null,
+  resume_time: suspension === null ? null : wall.secondsOrNull(endOfAll(suspension)),
+})
+
 /** The wait of a recipient, and its end. */
 function recipientWaits(recipient: Recipient, { story, records, live, policies, wall }: StoryFacts) {
   const waits = waitsNow(recipient, story, { records, live })
@@ -157,6 +168,7 @@ function recipientWaits(recipient: Recipient, { story, records, live, policies, 
     notice_due: recipient.noticeDue ?? null,
     last_reply: recipient.last?.reply ?? recipient.last?.reason ?? null,
     site_stage: waits === 'probe' ? (record?.siteStatus?.stage ?? null) : null,
+    ...suspensionMembers(waits === 'resume' ? (record?.suspension ?? null) : null, wall),
     resent_as: recipient.resentAs ?? null,
   }
 }

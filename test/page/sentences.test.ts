@@ -385,6 +385,9 @@ const one = (more: Partial<Recipient> = {}): Recipient => ({
   settle_time: null,
   last_reply: '421 4.7.28 unusual rate',
   site_stage: null,
+  suspended_with: null,
+  also_suspended_with: null,
+  resume_time: null,
   ...more,
 })
 
@@ -481,6 +484,15 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
   [
     { waits_for: 'resume', recipients: [one({ attempts: 0, last_reply: null })] },
     'far.example is suspended: nothing is tried until it is resumed.',
+  ],
+  // To resume the destination would not end it.
+  [
+    { waits_for: 'resume', recipients: [one({ attempts: 0, last_reply: null, suspended_with: 'bigmail', resume_time: at('19:54') })] },
+    'far.example is suspended: nothing is tried until the provider bigmail is resumed at 20:54.',
+  ],
+  [
+    { waits_for: 'resume', recipients: [one({ attempts: 0, last_reply: null, also_suspended_with: 'bigmail' })] },
+    'far.example is suspended: nothing is tried until it and the provider bigmail are both resumed.',
   ],
   [
     { waits_for: 'release', recipients: [one({ state: 'parked' })] },
@@ -598,6 +610,18 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
       ],
     },
     'All 4 recipients wait. 1 waits until a.example is resumed, 1 for a probe of x1.example, 1 for a probe of x2.example, 1 for other destinations.',
+  ],
+  [
+    {
+      waits_for: 'resume',
+      recipients: [
+        ...['a', 'b'].map((name) =>
+          one({ destination: `${name}.example`, waits_for: 'resume', suspended_with: 'bigmail', last_reply: null }),
+        ),
+        one({ destination: 'c.example', waits_for: 'resume', last_reply: null }),
+      ],
+    },
+    'All 3 recipients wait. 2 wait until the provider bigmail is resumed, 1 until c.example is resumed.',
   ],
   [
     { waits_for: 'resume', recipients: many(2, { waits_for: 'resume', last_reply: null }) },

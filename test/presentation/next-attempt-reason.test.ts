@@ -43,7 +43,7 @@ test('mail for later at a suspended destination has both reasons and both comman
       `${RELEASE}, and deferd destination resume far.example`,
     ])
   expect(wordsAt(recordOf({ suspension: { by, reason, until: null, provider: 'big' } }))).toEqual([
-    suspended,
+    `${suspended} with provider big`,
     `${RELEASE}, and deferd provider resume big`,
   ])
   // It is resumed before the time of the mail.

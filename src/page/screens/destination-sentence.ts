@@ -3,7 +3,7 @@ import { causeTitle, type CauseJson } from '../../resources/cause-json.ts'
 import type { DestinationDetailsJson } from '../../resources/destination-json.ts'
 import { causeOf, shownCause } from '../../mail/failure-cause.ts'
 import { isClosed } from '../../store/destination-status.ts'
-import { alsoSuspendedWith, deathText, failureIn, rateText } from '../../presentation/destination-state.ts'
+import { alsoSuspendedWith, deathText, failureIn, rateText, resumedText } from '../../presentation/destination-state.ts'
 import { ended, grouped, plural, span } from '../../presentation/text.ts'
 import { SECOND } from '../../system/clock.ts'
 import { parseDuration } from '../../system/duration.ts'
@@ -32,15 +32,9 @@ export type WaitingCause = Pick<CauseJson, 'kind' | 'on_hold' | 'cause' | 'recip
 const MOST_NAMED = 2
 const NAMED_SHARE = 0.05
 
-/**
- * `until the destination is resumed`; the suspension of a provider ends with that of the provider only, and a destination that is also suspended
- * itself waits for the end of both.
- */
-function untilResumed(one: DestinationState): string {
-  if (one.suspended_with !== null) return `until the provider ${one.suspended_with} is resumed`
-  const also = alsoSuspendedWith(one)
-  return also === null ? 'until the destination is resumed' : `until the destination and the provider ${also} are both resumed`
-}
+/** `until the destination is resumed` */
+const untilResumed = (one: DestinationState): string =>
+  `until ${resumedText({ itself: 'the destination', with: one.suspended_with, alsoWith: alsoSuspendedWith(one) })}`
 
 /** `until the destination is resumed at 21:10` */
 const untilResumedAt = (one: DestinationState, at: ZonedNow): string =>

@@ -1,7 +1,7 @@
 /** The answer of the screen of a message in one or two sentences: why is it here, or what became of it? Pure. */
 import { causeOf, shownCause } from '../../../mail/failure-cause.ts'
 import { requeuedAs } from '../../../mail/requeued.ts'
-import { deathText } from '../../../presentation/destination-state.ts'
+import { deathText, resumedText } from '../../../presentation/destination-state.ts'
 import { endWords } from '../../../presentation/expiry-words.ts'
 import { clippedWords, ended, grouped } from '../../../presentation/text.ts'
 import type { MessageStoryJson } from '../../../resources/message-story-json.ts'
@@ -11,7 +11,18 @@ import { causeWords } from '../cause-words.ts'
 
 type Recipient = Pick<
   MessageStoryJson['recipients'][number],
-  'address' | 'destination' | 'state' | 'attempts' | 'waits_for' | 'next_attempt_time' | 'settle_time' | 'last_reply' | 'site_stage'
+  | 'address'
+  | 'destination'
+  | 'state'
+  | 'attempts'
+  | 'waits_for'
+  | 'next_attempt_time'
+  | 'settle_time'
+  | 'last_reply'
+  | 'site_stage'
+  | 'suspended_with'
+  | 'also_suspended_with'
+  | 'resume_time'
 >
 type Attempt = Pick<MessageStoryJson['history'][number], 'time' | 'recipient' | 'reply' | 'reason'>
 
@@ -49,7 +60,7 @@ const outcomeOf = ({ state, last_reply: last }: Recipient): string =>
 /** Recipients in final states by their number: `32 have it, 1 was refused`. */
 const outcomesText = (recipients: readonly Recipient[]): string =>
   OUTCOMES.flatMap(([outcome, several, one]) => {
-    const number = recipients.filter((one) => outcomeOf(one) === outcome).length
+    const number = recipients.filter((recipient) => outcomeOf(recipient) === outcome).length
     return number === 0 ? [] : [`${grouped(number)} ${number === 1 ? one : several}`]
   }).join(', ')
 
@@ -119,6 +130,13 @@ function restoredText(until: number | null, at: ZonedNow): string {
   return `It is in the trash, and can be restored until ${clockText(at, until)}.`
 }
 
+/** The end of the suspension of its destination, `itself` in the text. */
+const resumption = ({ suspended_with: provider, also_suspended_with: also }: Recipient, itself: string): string =>
+  resumedText({ itself, with: provider, alsoWith: also })
+
+const resumedAt = (one: Recipient, itself: string, at: ZonedNow): string =>
+  `${resumption(one, itself)}${one.resume_time === null ? '' : ` at ${clockText(at, one.resume_time)}`}`
+
 /** Text of the end of mail that an operator has made to expire; null for other mail, and where the operator must act first or a delivery runs. */
 function expiringText(one: Recipient, { waits_for: waitsFor, forced_expire: isForced, sender }: MessageState, at: ZonedNow): string | null {
   if (!isForced) return null
@@ -129,7 +147,7 @@ function expiringText(one: Recipient, { waits_for: waitsFor, forced_expire: isFo
     case 'release':
       return `It is on hold until it is released. ${made} then.`
     case 'resume':
-      return `${one.destination} is suspended. ${made} when that is resumed, or at the end of its lifetime.`
+      return `${one.destination} is suspended. ${made} when ${resumedAt(one, 'that', at)}, or at the end of its lifetime.`
     case 'probe':
       return `${one.destination} is dead. ${made} in place of a probe.`
     case 'due-time':
@@ -158,7 +176,7 @@ function nextText(one: Recipient, message: MessageState, at: ZonedNow): string {
     case 'restore':
       return restoredText(until, at)
     case 'resume':
-      return `${one.destination} is suspended: nothing is tried until it is resumed.`
+      return `${one.destination} is suspended: nothing is tried until ${resumedAt(one, 'it', at)}.`
     case 'slot':
       return 'It is due, and waits for a delivery slot.'
     case 'delivery':
@@ -212,8 +230,8 @@ const MOST_NAMED = 3
 const isBehindClosed = ({ waits_for: waits }: Recipient): boolean => waits === 'resume' || waits === 'probe'
 
 /** `until a.example is resumed`, or `for a probe of a.example`. */
-const awaited = ({ waits_for: waits, destination }: Recipient): string =>
-  waits === 'resume' ? `until ${destination} is resumed` : `for a probe of ${destination}`
+const awaited = (one: Recipient): string =>
+  one.waits_for === 'resume' ? `until ${resumption(one, one.destination)}` : `for a probe of ${one.destination}`
 
 const earliestOf = (recipients: readonly [Recipient, ...Recipient[]]): Recipient =>
   recipients.reduce((best, one) => ((one.next_attempt_time ?? Infinity) < (best.next_attempt_time ?? Infinity) ? one : best))
