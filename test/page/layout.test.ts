@@ -141,11 +141,11 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await page.close()
   })
 
-  test('the foot of a refused request ends with the version', async () => {
+  test('the foot of a refused request ends with the name of the relay', async () => {
     const page = await opened(1024, 'viewer')
     for (const path of ['no-such-screen', 'new-token']) {
       await page.goto(daemon.url + path)
-      expect((await page.locator('footer p').first().textContent())?.trim(), path).toMatch(/^deferd\s+\d+\.\d+\.\d+$/)
+      expect((await page.locator('footer p').first().textContent())?.trim(), path).toMatch(/^deferd\s+\d+\.\d+\.\d+ ·\s+relay\.example$/)
     }
     await page.close()
   })

@@ -3,6 +3,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { configFrom } from '../../src/config/load.ts'
 import { document } from '../../src/page/markup/frame.ts'
+import { html } from '../../src/presentation/html.ts'
 import { nodesScreen } from '../../src/page/screens/system/nodes-screen.ts'
 import { FILES_FOLDER } from '../../src/page/static-files.ts'
 import { HOUR, MINUTE } from '../../src/system/clock.ts'
@@ -99,6 +100,19 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
       for (const name of ['Drain…', 'Undrain…', 'Forget…']) {
         const box = await page.getByRole('link', { name, exact: true }).boundingBox()
         expect((box?.x ?? width) + (box?.width ?? 0), `${name} at ${width}`).toBeLessThanOrEqual(width)
+      }
+      await page.close()
+    }
+  })
+
+  test('the words of the head are in one line each, whatever its width', async () => {
+    const view = { ...NODE_VIEW, relay: 'relay.sender.example', node: 'mx2', health: { state: 'good', text: 'commits in 10 ms' } } as const
+    const markup = document(view, { title: 'Deliverability', place: 'deliverability', main: html`<h1>Deliverability</h1>` })
+    for (const width of [768, 1026, 1100, 1280, 1366, 1440, 1457, 1920]) {
+      const page = await styled(markup, width)
+      for (const selector of ['.light', 'header nav', '.brand .node']) {
+        const box = await page.locator(selector).first().boundingBox()
+        expect(box?.height, `${selector} at ${width}`).toBeLessThan(40)
       }
       await page.close()
     }

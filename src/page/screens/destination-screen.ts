@@ -66,7 +66,7 @@ function suspendedSentence(view: View, one: DestinationDetailsJson): Html {
 
 function stateSentence(view: View, one: DestinationDetailsJson): Part {
   if (one.refuses_all)
-    return html`No delivery in
+    return html`No delivery in the last
     ${plural(one.undelivered_attempts, 'attempt')}${
       one.undelivered_since === null ? null : html`, the first of them ${distance(view, one.undelivered_since)}`
     }.`
