@@ -1,8 +1,9 @@
 /** The dry run of an operation: what it selects in the words of the screen that led to it, and the number to type. */
 import { configFrom } from '../../src/config/load.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { planScreen } from '../../src/page/screens/operation-screens.ts'
+import { operationScreen, planScreen } from '../../src/page/screens/operation-screens.ts'
 import type { View } from '../../src/page/markup/view.ts'
+import type { OperationJson } from '../../src/resources/operation-json.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { PageScreens } from '../support/page-screens.ts'
 
@@ -118,4 +119,42 @@ test('the audit log has the reason of a suspension, and its length as it was ask
   expect(audit).toContain('other.example --for=6h')
   const [record = ''] = /operations\/\d+/.exec(audit) ?? []
   expect(await screens.text(record)).toContain('<p role="status">It was done.</p>')
+})
+
+test('the result of an erasure tells what its number does not count', () => {
+  const view = {
+    root: './',
+    now: 0,
+    clock: { zone: () => ({ offset: 0, name: 'UTC' }) },
+    requester: { mayOperate: true },
+  } as unknown as View
+  const operation = {
+    operation: 'erase',
+    changed: 315,
+    matched: 315,
+    in_transfer: 0,
+    error: null,
+    reason: null,
+    undoes: null,
+  } as OperationJson
+  const shown = {
+    ...operation,
+    id: 7,
+    who: 'page:ann',
+    time: 0,
+    arguments: '',
+    request_id: null,
+    undone_by: null,
+    undo_until: null,
+    expected: null,
+  }
+  const uncounted = 'Kept contents of returned mail, dialogues and events are erased beside them, and not counted here.'
+  for (const [state, text] of [
+    ['running', '315 messages were changed in the history so far.'],
+    ['done', '315 messages were changed in the history.'],
+    ['cancelled', 'Cancelled. 315 messages were changed in the history before that.'],
+  ] as const)
+    expect(operationScreen(view, { operation: { ...shown, state }, back: null }).main.markup).toContain(
+      `<p role="status">${text} ${uncounted}</p>`,
+    )
 })

@@ -24,6 +24,8 @@ interface Verb {
   readonly about: string
   /** `3 messages were deleted` */
   readonly past: string
+  /** A sentence about changes that are not counted. */
+  readonly uncounted?: string
 }
 
 const TEXTS: Readonly<Record<OperationName, Verb>> = {
@@ -83,7 +85,15 @@ const ALREADY: ReadonlyMap<string, string> = new Map<OperationName, string>([
 /** Operations on departed mail, which have plans of their own. */
 const DEPARTED: ReadonlyMap<string, Verb> = new Map([
   [RESEND, { name: 'Send again', about: '', past: 'sent again' }],
-  [ERASE, { name: 'Erase', about: '', past: 'changed: the addresses are erased' }],
+  [
+    ERASE,
+    {
+      name: 'Erase',
+      about: '',
+      past: 'changed in the history',
+      uncounted: 'Kept contents of returned mail, dialogues and events are erased beside them, and not counted here.',
+    },
+  ],
 ])
 
 /** Text of the button that leads to the dry run: `Flush…`. */
@@ -240,9 +250,14 @@ function otherResult(state: OperationJson['state'], error: string | null): Part 
   }
 }
 
-function resultOf({ operation, changed, matched, in_transfer: inTransfer, state, error }: OperationJson): Part {
-  const past = textsOf(operation)?.past
-  if (past === undefined) return otherResult(state, error)
+/** The result of an operation on messages or, for another action, its end. */
+function resultOf(one: OperationJson): Part {
+  const verb = textsOf(one.operation)
+  if (verb === null) return otherResult(one.state, one.error)
+  return html`${messagesResult(one, verb)}${verb.uncounted === undefined ? null : ` ${verb.uncounted}`}`
+}
+
+function messagesResult({ operation, changed, matched, in_transfer: inTransfer, state, error }: OperationJson, { past }: Verb): Part {
   const done = `${messages(changed)} ${changed === 1 ? 'was' : 'were'} ${past}`
   const left = matched - changed
   const already = ALREADY.get(operation)
