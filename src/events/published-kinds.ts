@@ -377,12 +377,16 @@ const QUOTA = {
 const quotaText = ({ quota, key, measure, span, used, limit }: QuotaUse): string =>
   `quota ${quota}: ${key} has used ${used} of ${limit} ${measure} in ${formatDuration(span)}`
 
+/** Room that is left, and no mail has: it is behind mail that is held. */
+const promisedText = ({ percent, used, limit }: QuotaUse & { readonly percent: 80 | 100 }): string =>
+  percent === 100 && used < limit ? ', and has no room before the mail that is held' : ''
+
 export const QUOTAS = {
   'quota-reached': published<QuotaUse & { readonly percent: 80 | 100 }>()('quota.reached', {
     level: 'warn',
     about: 'a key has used 80 or 100 percent of a limit of a quota, once in each twelfth of its time; at 100, mail is refused or held',
     record: { ...QUOTA, ...same('percent') },
-    lines: (event) => line('smtpd', `warning: ${quotaText(event)}`),
+    lines: (event) => line('smtpd', `warning: ${quotaText(event)}${promisedText(event)}`),
   }),
   'quota-cleared': published<QuotaUse>()('quota.cleared', {
     level: 'info',

@@ -328,6 +328,14 @@ describe('lines in Postfix’s format', () => {
       { kind: 'limit-cleared', share: 'app', measure: 'bytes', used: 95, limit: 100 },
       'smtpd[42]: mail is accepted again: share app has 95 of 100 bytes',
     ],
+    [
+      { kind: 'quota-reached', quota: 'app', key: 'a@us.example', measure: 'messages', span: 3_600_000, used: 50, limit: 50, percent: 100 },
+      'smtpd[42]: warning: quota app: a@us.example has used 50 of 50 messages in 1h',
+    ],
+    [
+      { kind: 'quota-reached', quota: 'app', key: 'a@us.example', measure: 'messages', span: 3_600_000, used: 1, limit: 50, percent: 100 },
+      'smtpd[42]: warning: quota app: a@us.example has used 1 of 50 messages in 1h, and has no room before the mail that is held',
+    ],
     [{ kind: 'store-unavailable', why: 'disk full' }, 'master[42]: error: store unavailable, mail is refused and not delivered: disk full'],
     [{ kind: 'oauth-token', oauth: 'm365', user: null, lifetime: 3_599_000 }, 'smtp[42]: oauth=m365: access token for 3599 s'],
     [
