@@ -14,7 +14,7 @@ import {
 } from './operation-request.ts'
 import type { SchedulerControl } from './operation-rounds.ts'
 import { undoUntil, type Retention } from './operation-undo.ts'
-import { changeable, mayChange, passedOver, searchedBy, selectedRounds, withPassedOver } from './selected-messages.ts'
+import { changeable, mayChange, passedInSearched, passedOver, searchedBy, selectedRounds, withPassedOver } from './selected-messages.ts'
 
 /** Growth of a selection that needs no new look: this share of what was shown, and at most this number of messages. */
 const GROWTH_SHARE = 0.1
@@ -131,7 +131,7 @@ async function countedInSlices(
   }
   const counts = { inTransfer, unknown: [], oldestArrival: oldestOf(oldest), destinations: ordered(recipients), examples }
   const selection = { kind: 'filter', filter: asked, limit: null } as const
-  return { ...sums, ...counts, passedOver: isBrief ? {} : await passedOver({ reader }, { ...request, selection, through }) }
+  return { ...sums, ...counts, passedOver: isBrief ? {} : await passedInSearched({ reader }, { ...request, selection, through }) }
 }
 
 /** Counts the messages that are named, or the first ones of a filter. */
@@ -145,7 +145,7 @@ async function countedOneByOne(deps: PlanDeps, request: AskedOperation, through:
   let passed = await passedOver(deps, { ...request, through })
   for await (const selected of selectedRounds(deps, { ...request, through }, unknown)) {
     const round = changeable(request, selected)
-    passed = withPassedOver(passed, request, round)
+    passed = withPassedOver(passed, request, selected)
     for (const { listed, queueId } of await Promise.all(round.map(async (one) => listedOf(deps, queueIdOf(one))))) {
       sums.matched++
       if (examples.length < EXAMPLES) examples.push(queueId)

@@ -142,7 +142,7 @@ export class Operations {
     for await (const selected of selectedRounds(this.#deps, { ...request, through }, unknown)) {
       const round = changeable(request, selected)
       matched += round.length
-      passed = withPassedOver(passed, request, round)
+      passed = withPassedOver(passed, request, selected)
       inTransfer += round.filter(({ id }) => transfers.has(id)).length
       progress({ matched, changed: 0, unknown, ids: round.map(queueIdOf) })
     }

@@ -40,14 +40,11 @@ export const isSentNow = (operation: OperationName, { queue }: Pick<SelectedMess
 
 type Selecting = Pick<BulkOperation, 'operation' | 'queues' | 'purge'>
 
-/**
- * True for mail of a queue that an operation may change. A flush of mail where it has no effect counts that mail (passedOver).
- */
+/** True for mail of a queue that an operation may change. */
 export function mayChange({ operation, queues, purge }: Selecting, queue: FoundMessage['queue']): boolean {
   if (queues !== null && !queues.some((name) => name === queue)) return false
-  return (
-    operation === 'flush' || isSentNow(operation, { queue }) || appliesAt({ kind: operation, purge }, isAside(queue) ? queue : 'queued')
-  )
+  if (operation === 'flush' && queue === 'scheduled') return false
+  return isSentNow(operation, { queue }) || appliesAt({ kind: operation, purge }, isAside(queue) ? queue : 'queued')
 }
 
 /** The messages of a selection that an operation may change. */
@@ -173,25 +170,51 @@ export const withUnchanged = (counts: PassedOver, messages: readonly SelectedMes
     return reason === undefined ? sums : added(sums, reason, 1)
   }, counts)
 
-/** Adds the messages of a round that a flush would leave unchanged. */
-export const withPassedOver = (counts: PassedOver, { operation }: Pick<BulkOperation, 'operation'>, round: readonly SelectedMessage[]) =>
-  operation === 'flush' ? withUnchanged(counts, round.filter(isPassedOver)) : counts
+/** Adds the selected messages that a flush would leave unchanged. */
+export const withPassedOver = (counts: PassedOver, { operation }: Pick<BulkOperation, 'operation'>, selected: readonly SelectedMessage[]) =>
+  operation === 'flush' ? withUnchanged(counts, selected.filter(isPassedOver)) : counts
 
-/** Messages that the filter of a flush selects but for their queue. Counted before the flush, because what it changes is soon in delivery. */
+/** Adds a number of messages of a queue that a flush would leave unchanged. */
+const passedIn = (counts: PassedOver, queue: FoundMessage['queue'], messages: number): PassedOver => {
+  const reason = REASONS[queue]
+  return reason === undefined ? counts : added(counts, reason, messages)
+}
+
+/** Counts the messages of a filter. */
+async function counted(reader: Pick<QueueReader, 'survey'>, filter: QueueFilter, through: MessageId): Promise<number> {
+  let sum = 0
+  for (let after: MessageId | null = 0; after !== null;) {
+    const page = { after, through, size: SLICE, queues: null, destinations: false }
+    const slice: Awaited<ReturnType<QueueReader['survey']>> = await reader.survey(filter, page)
+    sum += slice.messages
+    after = slice.last
+  }
+  return sum
+}
+
+/**
+ * Messages that the filter of a flush selects but for their queue, in the queues that it does not search. Counted before the flush, because what
+ * it changes is soon in delivery.
+ */
 export async function passedOver({ reader }: Pick<SelectionDeps, 'reader'>, request: MessageSelection): Promise<PassedOver> {
   const { operation, selection, queues, through } = request
   if (operation !== 'flush' || selection.kind !== 'filter' || selection.filter.queue !== null) return {}
   const { queue: searched } = searchedBy(request, selection.filter)
   let counts: PassedOver = {}
   for (const queue of PASSED_QUEUES) {
-    const reason = REASONS[queue]
-    if (reason === undefined || queue === searched || (queues !== null && !queues.includes(queue))) continue
-    for (let after: MessageId | null = 0; after !== null;) {
-      const page = { after, through, size: SLICE, queues: null, destinations: false }
-      const slice: Awaited<ReturnType<QueueReader['survey']>> = await reader.survey({ ...selection.filter, queue }, page)
-      counts = added(counts, reason, slice.messages)
-      after = slice.last
-    }
+    if (queue === searched || (queues !== null && !queues.includes(queue))) continue
+    counts = passedIn(counts, queue, await counted(reader, { ...selection.filter, queue }, through))
   }
   return counts
+}
+
+/** Messages that a plan counts by its filter alone, and that a flush would leave unchanged: those of the queue that the filter names. */
+export async function passedInSearched(
+  deps: Pick<SelectionDeps, 'reader'>,
+  request: MessageSelection & { readonly selection: Extract<Selection, { kind: 'filter' }> },
+): Promise<PassedOver> {
+  const { operation, selection, through } = request
+  const { queue } = selection.filter
+  if (operation !== 'flush' || queue === null || mayChange(request, queue)) return passedOver(deps, request)
+  return passedIn({}, queue, await counted(deps.reader, selection.filter, through))
 }

@@ -36,9 +36,11 @@ test('the planner opens with a plan of these settings, and a refusal begins with
 
 test('the consequences of an operation are true for one message and for several', async () => {
   const id = /messages\/(\w{8,})"/.exec(await textOf('messages'))?.[1]
-  for (const operation of ['hold', 'release', 'expire', 'delete', 'requeue', 'flush']) {
+  for (const operation of ['hold', 'release', 'expire', 'delete', 'requeue']) {
     const plan = await textOf(`operations/new?operation=${operation}&scope=ids&id=${id}`)
     expect(plan).toContain('<p>Each message ')
     expect(plan).not.toMatch(/\b(?:They|Their|them)\b/)
   }
+  const flush = await textOf(`operations/new?operation=flush&scope=ids&id=${id}`)
+  expect(flush).toMatch(/No message can be changed by this operation\..*1 is scheduled and was passed over/s)
 })

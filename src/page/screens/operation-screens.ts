@@ -75,7 +75,7 @@ const TEXTS: Readonly<Record<OperationName, Verb>> = {
 
 /** Why an operation has left messages unchanged, beside what happened meanwhile. */
 const ALREADY: ReadonlyMap<string, string> = new Map<OperationName, string>([
-  ['flush', 'were due already'],
+  ['flush', 'were due already, on hold or scheduled'],
   ['hold', 'were on hold already'],
   ['release', 'were neither on hold nor scheduled'],
   ['expire', 'were expiring already'],
