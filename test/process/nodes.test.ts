@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { account } from '../support/nodes/account.ts'
 import { until, NodeCluster, type ClusterNode } from '../support/node-cluster.ts'
+import { portBelowEphemeral } from '../support/ports.ts'
 import { reasonWithoutPostgres } from '../support/postgres-server.ts'
 import { repliesOf } from '../support/smtp-load.ts'
 
@@ -196,7 +197,9 @@ describe.skipIf(reason !== null)(
         expect(code).toBe(78)
         expect(err).toMatch(/^deferd: queue_database: .*synchronous_standby_names is empty.*queue_database_durability = "primary"/m)
 
-        expect(await cluster.says('check')).toMatch(/^warning queue +there is no queue yet; deferd start creates it$/m)
+        const checked = await cluster.run(['check'], { admin_listen: `127.0.0.1:${await portBelowEphemeral()}` }).ended
+        expect(checked.out).toMatch(/^warning queue +there is no queue yet; deferd start creates it$/m)
+        expect([checked.code, checked.out]).toEqual([0, expect.not.stringContaining('admin port')])
         const [node] = await cluster.startAll('n1')
         if (node === undefined) throw new Error('a node was started')
         await cluster.shared('n1')

@@ -229,9 +229,19 @@ const names: Check = async (_shell, { config }) => {
   return warning('names', 'DNSSEC validation may be unavailable: an answer about the root was not authentic, so that DANE has no effect')
 }
 
+/** False for a queue that no daemon has created yet, too. */
+const isRunning = (shell: Shell, config: Config): Promise<boolean> =>
+  shell.liveDestinations(config).then(
+    (live) => live !== null,
+    (cause: unknown) => {
+      if (cause instanceof NoSuchQueue) return false
+      throw cause
+    },
+  )
+
 /** Opens and closes the port of admin_listen. Skipped while a daemon runs, because the daemon has the port open. */
 const adminPort: Check = async (shell, { config }) => {
-  if (config.admin_listen === '' || (await shell.liveDestinations(config)) !== null) return null
+  if (config.admin_listen === '' || (await isRunning(shell, config))) return null
   const { SystemNet } = await import('../../system/system-net.ts')
   const at = listenAt(config.admin_listen, 'admin_listen', config.inet_protocols)
   const listener = await openPort('admin_listen', at, () => new SystemNet().listen(at, (socket) => socket.destroy()))
