@@ -81,7 +81,7 @@ function screen(one: DestinationJson, clock: Clock, { width }: Display): string 
     ['to do', one.hint],
   ]
   const lines = facts.flatMap(([name, value]) =>
-    value === null ? [] : hanging(`  ${name.padEnd(12)}`, maskControls(value), { width, indent: 14 }),
+    value === null ? [] : hanging(`  ${name.padEnd(11)} `, maskControls(value), { width, indent: 14 }),
   )
   return [maskControls(one.destination), ...lines].map((text) => `${text}\n`).join('')
 }
