@@ -66,9 +66,9 @@ export function suspensionText<Time extends QueueTime | WallTime>(suspension: Sh
 export const probeText = <Time extends QueueTime | WallTime>(at: Time, now: Time): string =>
   at > now ? `probed ${relative(at, now)}` : `probe due since ${span(now - at)}`
 
-/** `no delivery in 8,000 attempts for 2h`. */
+/** `no delivery in 8,000 attempts in 2h`: there may have been more before the daemon took the destination over. */
 export const attemptsText = <Time extends QueueTime | WallTime>(count: number, since: Time, now: Time): string =>
-  `no delivery in ${grouped(count)} attempts for ${span(now - since)}`
+  `no delivery in ${grouped(count)} attempts in ${span(now - since)}`
 
 /** Attempts without a delivery, for a destination that refuses all mail; null for another one. */
 export const undeliveredText = (

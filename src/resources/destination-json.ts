@@ -48,7 +48,9 @@ const reasonMembers = {
   site_reason: textOrNull.describe('the failure of the destination as a whole for which mail waits; null after an answer'),
   site_stage: textOrNull.describe('the stage of the attempt at which it failed, as in the history of a message'),
   refuses_all: z.boolean().describe('true for an open destination that has mail, and delivered none in its last ten attempts or more'),
-  undelivered_attempts: count.describe('attempts since the last delivery, as far as the daemon knows'),
+  undelivered_attempts: count.describe(
+    'attempts since the last delivery, as far as the daemon knows: on several nodes, since its node has the destination',
+  ),
   undelivered_since: timeOrNull.describe('time of the first of them'),
   probe_time: timeOrNull.describe('time of the next probe of a dead destination, made with mail that is due'),
   probed: z.boolean().describe('true while a probe is made, by itself or by another destination of the same host'),

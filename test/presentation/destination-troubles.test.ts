@@ -42,7 +42,7 @@ test('equal dead domains are one line with their host, which 80 columns have roo
     troubleText(trouble, 0),
   )
   expect(lines).toEqual([
-    'blocked.test: no delivery in 8,000 attempts for 2h: 451 4.7.1 blocked using bl.test, mx.blocked.test[192.0.2.7] — 8,000 waiting',
+    'blocked.test: no delivery in 8,000 attempts in 2h: 451 4.7.1 blocked using bl.test, mx.blocked.test[192.0.2.7] — 8,000 waiting',
     '98 destinations: do not answer, mx.deadprov.test[185.30.0.31] — 2,842 waiting',
     'alone.test: does not answer, mx.alone.test[192.0.2.9], probed in 4m — 3 waiting',
   ])
