@@ -10,7 +10,7 @@ import type { QueueReader } from '../store/queue-reader.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import type { QuotaCharge } from '../store/records/quota-count.ts'
 import { sleep, type Clock, type Duration, type QueueTime } from '../system/clock.ts'
-import type { CountedQuota, Quotas } from './intake/quotas.ts'
+import { requestOf, type CountedQuota, type Quotas } from './intake/quotas.ts'
 import type { Amounts } from './intake/quota-window.ts'
 import { originOf } from './intake/share-key.ts'
 import { pages } from './list-pages.ts'
@@ -50,10 +50,41 @@ interface PlannedMail {
   readonly times: Pick<NewTimes, 'notBefore' | 'holdRequest'>
 }
 
-/** Plans all held mail, or that of one key. */
+/** The times of the last mail that was planned, by quota and key: the order of mail stays. */
+class LastTimes {
+  readonly #times = new Map<string, QueueTime>()
+
+  of(quotas: readonly CountedQuota[], now: QueueTime): QueueTime {
+    return Math.max(now, ...quotas.map((one) => this.#times.get(idOf(one)) ?? now))
+  }
+
+  set(quotas: readonly CountedQuota[], at: QueueTime): void {
+    for (const one of quotas) this.#times.set(idOf(one), at)
+  }
+}
+
+const idOf = ({ quota, key }: CountedQuota): string => `${quota} ${key}`
+
+/** Number of times that mail is looked for which came while other mail was planned. */
+const MOST_PASSES = 5
+
+/** Plans all held mail, or that of one key, and then what came meanwhile, so that later mail waits no longer than they do. */
 export async function planHeldMail(deps: QuotaPlanningDeps, key: string | null, stopping: AbortSignal): Promise<void> {
-  const held = (await heldMail(deps, key)).toSorted((a, b) => a.notBefore - b.notBefore || a.id - b.id)
-  if (held.length === 0) return
+  const planned = new Set<MessageId>()
+  const last = new LastTimes()
+  for (let pass = 0; pass < MOST_PASSES && !stopping.aborted; pass++) {
+    const held = (await heldMail(deps, key, planned)).toSorted((a, b) => a.notBefore - b.notBefore || a.id - b.id)
+    if (held.length === 0) return
+    await plan(deps, held, { last, stopping })
+    for (const { id } of held) planned.add(id)
+  }
+}
+
+async function plan(
+  deps: QuotaPlanningDeps,
+  held: readonly HeldMail[],
+  { last, stopping }: { readonly last: LastTimes; readonly stopping: AbortSignal },
+): Promise<void> {
   const { quotas, store, clock } = deps
   for (const { quotas: counted } of held) await quotas.counts.load(counted)
   const charges: QuotaCharge[] = []
@@ -67,8 +98,9 @@ export async function planHeldMail(deps: QuotaPlanningDeps, key: string | null, 
     for (const mail of held) charge(withdrawn(mail, quotas))
     const planned: PlannedMail[] = []
     for (const [n, mail] of held.entries()) {
-      const { at, by } = quotas.planOf(mail.quotas, mail.need)
-      const holdRequest = by === null ? undefined : quotas.requestOf(by, mail.need, mail.sender)
+      const { at, by } = quotas.planAgain(mail.quotas, mail.need, last.of(mail.quotas, clock.now()))
+      last.set(mail.quotas, at)
+      const holdRequest = by === null ? undefined : requestOf(by, mail.need, mail.sender)
       planned.push({ mail, times: { notBefore: at, holdRequest } })
       charge(quotas.chargesOf(mail.quotas, mail.need, at))
       if (n % ROUND === ROUND - 1) await sleep(clock, PAUSE)
@@ -82,10 +114,16 @@ export async function planHeldMail(deps: QuotaPlanningDeps, key: string | null, 
   }
 }
 
-async function heldMail({ reader, quotas, owns }: QuotaPlanningDeps, key: string | null): Promise<readonly HeldMail[]> {
+/** The held mail, but for what is planned already. */
+async function heldMail(
+  { reader, quotas, owns }: QuotaPlanningDeps,
+  key: string | null,
+  planned: ReadonlySet<MessageId>,
+): Promise<readonly HeldMail[]> {
   const held: HeldMail[] = []
   for await (const page of pages(reader, { filter: { ...ANY_MESSAGE, queue: 'scheduled' }, size: ROUND })) {
-    const found = await Promise.all(page.map(({ message }) => reader.details(queueIdOf(message))))
+    const unplanned = page.filter(({ message: { id } }) => !planned.has(id))
+    const found = await Promise.all(unplanned.map(({ message }) => reader.details(queueIdOf(message))))
     for (const story of found) {
       const message = story?.message
       const { holdRequest = '' } = message ?? {}

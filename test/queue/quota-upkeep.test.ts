@@ -5,6 +5,9 @@ import { configFrom } from '../../src/config/load.ts'
 import { queueIdOf } from '../../src/mail/message.ts'
 import { quotaRequestOf } from '../../src/mail/message-times.ts'
 import { EventRecorder } from '../../src/outbox/event-recorder.ts'
+import { Quotas } from '../../src/queue/intake/quotas.ts'
+import type { Origin } from '../../src/queue/intake/share-key.ts'
+import { planHeldMail } from '../../src/queue/quota-planning.ts'
 import { QuotaUpkeep } from '../../src/queue/quota-upkeep.ts'
 import { openMemoryStore } from '../../src/store/memory/memory-store.ts'
 import { HOUR, MINUTE } from '../../src/system/clock.ts'
@@ -78,4 +81,56 @@ test('a node that starts without the quota that holds mail releases the mail of 
   expect((await reader.details(own))?.message.notBefore).toBeLessThanOrEqual(T0 + MINUTE)
   expect((await reader.details(other))?.message.notBefore).toBe(until)
   await upkeep.stop()
+})
+
+test('mail that is planned anew goes before mail that came meanwhile, and before the place of mail that is gone', async () => {
+  const clock = new VirtualClock({ startsAt: T0 })
+  const { store, reader } = openMemoryStore()
+  const limited = (limit: string) =>
+    configFrom({ quota: { app: { keys: 'sender', action: 'hold', limits: [limit] } } }, 'relay.example').config
+  const quotas = new Quotas({ store, clock, isShared: false, used: () => undefined })
+  quotas.configure(limited('1/1h'))
+  const sender = 'app@us.example'
+  const origin = { sender, user: null, address: '192.0.2.1' } as unknown as Origin
+  let content = 0
+  const accept = async (isStored = true): Promise<string> => {
+    const id = ++content
+    const charged = await quotas.admit(id, { origin, recipients: 1 })
+    if (charged === undefined || 'refusal' in charged) throw new Error('it was not accepted')
+    const { charges, hold } = charged
+    const entry = mail(store, { sender, to: [{ address: 'ann@far.example', dueAt: hold?.until ?? clock.now() }] })
+    const times = hold === null ? {} : { notBefore: hold.until, scheduled: true, holdRequest: hold.request }
+    const message = { ...entry.message, ...times } as const
+    if (isStored) await store.enqueue({ ...entry, message })
+    await store.records.quotaCounts.charge(charges)
+    quotas.ended(id, true)
+    return queueIdOf(message)
+  }
+  const ids = [await accept(), await accept(), await accept(), await accept()]
+  // A message that was deleted keeps its place.
+  await accept(false)
+  quotas.configure(limited('3/1h'))
+  let isFirst = true
+  const details: typeof reader.details = async (queueId) => {
+    if (isFirst) {
+      isFirst = false
+      ids.push(await accept())
+    }
+    return reader.details(queueId)
+  }
+  const policies = new DestinationPolicies(limited('3/1h'))
+  const deps = {
+    store,
+    reader: { ...reader, details },
+    clock,
+    policies: () => policies,
+    scheduler: { workAdded: () => undefined },
+    quotas,
+    owns: () => true,
+  }
+  await planHeldMail(deps, null, new AbortController().signal)
+  const hours = async (id: string) => (((await reader.details(id))?.message.notBefore ?? T0) - T0) / HOUR
+  const [, second = '', third = '', fourth = '', meanwhile = ''] = ids
+  expect([await hours(second), await hours(third)]).toEqual([0, 0])
+  for (const one of [fourth, meanwhile]) expect(await hours(one)).toBeCloseTo(13 / 12)
 })

@@ -58,16 +58,35 @@ export function firstRoom(slices: Slices, limit: QuotaLimit, need: Amounts, from
   }
 }
 
+/**
+ * The first time, `from` or later, at which a limit has room for mail that is planned anew: no window that has it exceeds the limit, also with mail
+ * that is charged later, which it may pass. An empty window has room for any mail.
+ */
+export function firstRoomBetween(slices: Slices, limit: QuotaLimit, need: Amounts, from: QueueTime): QueueTime {
+  const slice = sliceOf(limit.span)
+  const first = sliceAt(from, limit.span)
+  for (let begin = first; ; begin += slice) {
+    let used = 0
+    for (let n = 0; n <= SLICES; n++) used = Math.max(used, usedAt(slices, limit, begin + n * slice))
+    if (used === 0 || used + need[limit.measure] <= limit.most) return begin === first ? from : begin
+  }
+}
+
 /** A limit, with what its key has used. */
 export interface LimitedUse {
   readonly slices: Slices
   readonly limit: QuotaLimit
 }
 
-/** The first time, `from` or later, at which all limits have room, as `firstRoom` has it. */
-export function firstCommonRoom(uses: readonly LimitedUse[], need: Amounts, from: QueueTime): QueueTime {
+/** The first time, `from` or later, at which all limits have room, as `roomOf` has it. */
+export function firstCommonRoom(
+  uses: readonly LimitedUse[],
+  need: Amounts,
+  from: QueueTime,
+  roomOf: typeof firstRoom = firstRoom,
+): QueueTime {
   for (let at = from; ;) {
-    const next = uses.reduce((latest, { slices, limit }) => Math.max(latest, firstRoom(slices, limit, need, at)), at)
+    const next = uses.reduce((latest, { slices, limit }) => Math.max(latest, roomOf(slices, limit, need, at)), at)
     if (next === at) return at
     at = next
   }

@@ -14,7 +14,7 @@ import type { QuotaCharge, QuotaUse } from '../../store/records/quota-count.ts'
 import type { Clock, Duration, QueueTime } from '../../system/clock.ts'
 import { QuotaCounts } from './quota-counts.ts'
 import type { FullQuota, QuotaState } from './quota-reports.ts'
-import { endOfUse, firstCommonRoom, sliceAt, usedAt, type Amounts, type LimitedUse } from './quota-window.ts'
+import { endOfUse, firstCommonRoom, firstRoom, firstRoomBetween, sliceAt, usedAt, type Amounts, type LimitedUse } from './quota-window.ts'
 import { shownKey } from './queue-limits.ts'
 import { countedKey, partOf, type Origin } from './share-key.ts'
 
@@ -63,10 +63,16 @@ const ONE: Amounts = { messages: 1, recipients: 1 }
 /** Time for which a quota holds mail at most; 0 for one that refuses it. */
 export const longestHold = ({ action, holdLimit }: QuotaTable): Duration => (action === 'hold' ? holdLimit : 0)
 
-/** When mail may leave, and the quota that determines it; null for none. */
+/** When mail may leave, and the quota that determines it, with its limit; null for none. */
 interface Plan {
   readonly at: QueueTime
-  readonly by: CountedQuota | null
+  readonly by: { readonly quota: CountedQuota; readonly limit: QuotaLimit } | null
+}
+
+/** Begin of the search for room, and the way in which a limit has it. */
+interface Search {
+  readonly from: QueueTime
+  readonly roomOf: typeof firstRoom
 }
 
 export class Quotas {
@@ -162,14 +168,25 @@ export class Quotas {
     )
   }
 
-  /** The time at which mail may leave by the quotas that hold. */
+  /** The time at which new mail may leave by the quotas that hold: after all mail that they hold. The mail is not charged yet. */
   planOf(quotas: readonly CountedQuota[], need: Amounts): Plan {
-    const now = this.#deps.clock.now()
+    return this.#planOf(quotas, need, { from: this.#deps.clock.now(), roomOf: firstRoom })
+  }
+
+  /** The time at which mail that is planned anew may leave, `from` or later: also before mail that came meanwhile, and the place of mail that is gone. */
+  planAgain(quotas: readonly CountedQuota[], need: Amounts, from: QueueTime): Plan {
+    return this.#planOf(quotas, need, { from, roomOf: firstRoomBetween })
+  }
+
+  #planOf(quotas: readonly CountedQuota[], need: Amounts, search: Search): Plan {
     const holding = quotas.filter(({ table }) => table.action === 'hold')
-    const at = this.#room(holding, need, now)
-    if (at === now) return { at, by: null }
-    const latest = holding.toSorted((a, b) => this.#room([b], need, now) - this.#room([a], need, now))
-    return { at, by: latest[0] ?? null }
+    const at = this.#roomBy(holding, need, search)
+    if (at === this.#deps.clock.now()) return { at, by: null }
+    const limits = holding.flatMap((quota) =>
+      quota.limits.map((limit) => ({ quota, limit, at: this.#roomBy([{ ...quota, limits: [limit] }], need, search) })),
+    )
+    const [latest] = limits.toSorted((a, b) => b.at - a.at)
+    return { at, by: latest === undefined ? null : { quota: latest.quota, limit: latest.limit } }
   }
 
   /** The use of each limit of a key. `isFull`: mail has found no room. */
@@ -197,8 +214,12 @@ export class Quotas {
   }
 
   #room(quotas: readonly CountedQuota[], need: Amounts, from: QueueTime): QueueTime {
+    return this.#roomBy(quotas, need, { from, roomOf: firstRoom })
+  }
+
+  #roomBy(quotas: readonly CountedQuota[], need: Amounts, { from, roomOf }: Search): QueueTime {
     const uses = quotas.flatMap((one) => one.limits.map((limit): LimitedUse => ({ limit, slices: this.counts.of(one, limit.span) })))
-    return firstCommonRoom(uses, need, from)
+    return firstCommonRoom(uses, need, from, roomOf)
   }
 
   #asked<T>(origin: Origin, decide: (quotas: readonly CountedQuota[]) => T): Promise<T | undefined> | T | undefined {
@@ -230,25 +251,22 @@ export class Quotas {
     const refusal = this.#refusal(quotas, { messages: 1, recipients: 0 }, 'messages') ?? this.#refusal(quotas, need, 'recipients')
     if (refusal !== undefined) return { refusal }
     const { at, by } = this.planOf(quotas, need)
-    if (by !== null) this.#deps.used(this.statesOf(by, true))
-    if (by !== null && expires <= at) return { refusal: refusalOf('too much mail', by, at - this.#deps.clock.now()) }
+    if (by !== null) this.#deps.used(this.statesOf(by.quota, true))
+    if (by !== null && expires <= at) return { refusal: refusalOf('too much mail', by.quota, at - this.#deps.clock.now()) }
     const charges = this.chargesOf(quotas, need, at)
-    const hold = by === null ? null : { until: at, request: this.requestOf(by, need, sender) }
+    const hold = by === null ? null : { until: at, request: requestOf(by, need, sender) }
     this.#charged.set(content, { quotas, end: this.counts.add(charges) })
     return { charges, hold }
-  }
-
-  /** The request of a message that a quota holds. The message is not charged yet. */
-  requestOf(by: CountedQuota, need: Amounts, sender: string): string {
-    const now = this.#deps.clock.now()
-    const full = by.limits.toSorted((a, b) => this.#roomOf(by, b, need, now) - this.#roomOf(by, a, need, now))[0]
-    return quotaRequestOf({ quota: by.quota, limit: full?.text ?? '', recipients: need.recipients, sender })
   }
 
   #roomOf(by: CountedQuota, limit: QuotaLimit, need: Amounts, from: QueueTime): QueueTime {
     return this.#room([{ ...by, limits: [limit] }], need, from)
   }
 }
+
+/** The request of a message that a quota holds. */
+export const requestOf = ({ quota: { quota }, limit }: NonNullable<Plan['by']>, { recipients }: Amounts, sender: string): string =>
+  quotaRequestOf({ quota, limit: limit.text, recipients, sender })
 
 /** `retryAfter` is absent for mail that a limit never has room for. */
 const refusalOf = (what: 'too much mail' | 'too many recipients', { key }: QuotaUse, retryAfter: Duration | undefined): SmtpReply => ({

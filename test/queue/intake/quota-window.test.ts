@@ -1,7 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { QuotaLimit } from '../../../src/config/values/tables/quota-table.ts'
-import { firstCommonRoom, firstRoom, plannedAfter, sliceAt, usedAt, type Amounts } from '../../../src/queue/intake/quota-window.ts'
+import {
+  firstCommonRoom,
+  firstRoom,
+  firstRoomBetween,
+  plannedAfter,
+  sliceAt,
+  usedAt,
+  type Amounts,
+} from '../../../src/queue/intake/quota-window.ts'
 import { DAY, HOUR, MINUTE, type Duration, type QueueTime } from '../../../src/system/clock.ts'
 import { mulberry32 } from '../../../src/system/random.ts'
 
@@ -117,6 +125,31 @@ describe('mail at random times', () => {
       { numRuns: 20 },
     )
   })
+})
+
+test('mail that is planned anew before other mail: no span has more than the limit, and each goes as soon as it has room', () => {
+  fc.assert(
+    fc.property(limits, arrivals, arrivals, ({ most, span, measure }, others, all) => {
+      const charged = new Charged(limitOf(most, span, measure))
+      let at = T0
+      for (const { wait, recipients } of others) {
+        at += wait
+        const need = { messages: 1, recipients }
+        charged.charge(charged.room(at, need), need)
+      }
+      let from = T0
+      for (const { recipients } of all) {
+        const need = { messages: 1, recipients }
+        const next = firstRoomBetween(charged.slices, charged.limit, need, from)
+        expect(next).toBeGreaterThanOrEqual(from)
+        expect(next).toBeLessThanOrEqual(Math.max(from, charged.room(from, need)))
+        charged.charge(next, need)
+        from = next
+      }
+      expect(charged.mostInSpan).toBeLessThanOrEqual(most)
+    }),
+    { numRuns: 20 },
+  )
 })
 
 test('of 100,000 arrivals at random times, no 60 minutes have more than 1,000 messages, and each twelfth takes what has left the window', () => {
