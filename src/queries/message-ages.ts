@@ -18,7 +18,9 @@ const LEAST_INTERVAL: Duration = seconds(30)
 const COUNT_TIME_MULTIPLE = 100
 /** In messages; above, none are counted. The counts of a million messages would take 2 s of processor time and 70 MB. */
 export const MOST_COUNTED = 100_000
-/** Time for which a client waits for the first counts. */
+/** Counts are shown until this time after the next ones were due: nobody has asked since, or they cannot be made. */
+const SHOWN_AFTER_DUE: Duration = seconds(10)
+/** Time for which a client waits for counts where there are none to show. */
 const FIRST_WITHIN: Duration = 100
 
 type AgesView = Pick<QueueView, 'reader' | 'clock'>
@@ -44,18 +46,24 @@ export class MessageAges {
   #last: AgesJson | null = null
   #running: Promise<AgesJson> | null = null
   #nextAt: Duration = -Infinity
+  /** Time at which the last counts are too old to be shown. */
+  #staleAt: Duration = -Infinity
 
   constructor(view: AgesView) {
     this.#view = view
   }
 
-  /** The last counts. Null before the first counts, for which the call waits a moment, and above MOST_COUNTED messages. */
+  /** The last counts. Null without recent ones, for which the call waits a moment, and above MOST_COUNTED messages. */
   async value(messages: number): Promise<AgesJson | null> {
     if (messages > MOST_COUNTED) return null
     const { clock } = this.#view
     if (this.#running === null && clock.monotonic() >= this.#nextAt) this.#begin()
-    if (this.#last === null && this.#running !== null) await withTimeout(this.#running, clock, FIRST_WITHIN).catch(() => undefined)
-    return this.#last
+    if (this.#recent === null && this.#running !== null) await withTimeout(this.#running, clock, FIRST_WITHIN).catch(() => undefined)
+    return this.#recent
+  }
+
+  get #recent(): AgesJson | null {
+    return this.#view.clock.monotonic() < this.#staleAt ? this.#last : null
   }
 
   #begin(): void {
@@ -63,8 +71,10 @@ export class MessageAges {
     const at = clock.monotonic()
     const ended = (ages: AgesJson | null): void => {
       this.#running = null
-      this.#last = ages ?? this.#last
       this.#nextAt = clock.monotonic() + Math.max(LEAST_INTERVAL, COUNT_TIME_MULTIPLE * (clock.monotonic() - at))
+      if (ages === null) return
+      this.#last = ages
+      this.#staleAt = this.#nextAt + SHOWN_AFTER_DUE
     }
     this.#running = countedAges(this.#view)
     // The store may be unavailable for a moment: the next count comes after the usual time.

@@ -17,3 +17,17 @@ test('messages are counted by age, in a large queue none', async () => {
   })
   expect(await ages.value(MOST_COUNTED + 1)).toBeNull()
 })
+
+test('counts that nobody has asked for in the meantime are made again before they are shown', async () => {
+  await using world = await createWorld()
+  const { reader, clock } = world
+  await queue(world.store, { at: world.now() })
+  const ages = new MessageAges({ reader, clock })
+  const counts = async () => (await ages.value(1))?.counts.slice(0, 3)
+  expect(await counts()).toEqual([1, 0, 0])
+  await world.advance('20s')
+  await queue(world.store, { at: world.now() })
+  expect(await counts()).toEqual([1, 0, 0])
+  await world.advance('8m')
+  expect(await counts()).toEqual([0, 2, 0])
+})
