@@ -128,8 +128,9 @@ const readRoutes = (view: ListView): readonly ApiRoute[] => [
     method: 'GET',
     path: '/suppressions/:address',
     role: 'viewer',
-    summary: 'The entries of one address',
-    about: 'In all scopes, also those that have ended and those that only count refusals. The members of `deferd suppression show --json`.',
+    summary: 'The entries that concern one address',
+    about:
+      'Those of the address and of its `@domain`, in all scopes, also those that have ended and those that only count refusals. The members of `deferd suppression show --json`.',
     answers: { 200: { about: 'the entries', shape: z.object({ entries: z.array(suppressionShape) }) } },
     handler: async (request) => {
       assertUnlimited(request)

@@ -92,9 +92,16 @@ export async function* suppressionLines(records: KeptRecords, query: Suppression
   for await (const entries of suppressions(records, query)) yield jsonLines(entries)
 }
 
-/** The entries of an address in all scopes, also those that have ended or only count refusals. */
+/** The entries of an address and of its `@domain`, the former first. */
+async function entriesOf({ reader }: Pick<KeptRecords, 'reader'>, address: string): Promise<readonly Suppression[]> {
+  const domain = `@${domainOf(address)}`
+  const names = address === domain ? [address] : [address, domain]
+  return (await Promise.all(names.map((one) => reader.records.suppressions.ofAddress(one)))).flat()
+}
+
+/** The entries that concern an address, in all scopes, also those that have ended or only count refusals. */
 export const suppressionsOf = async (records: KeptRecords, address: string): Promise<{ readonly entries: readonly SuppressionJson[] }> => ({
-  entries: jsonOf(await records.reader.records.suppressions.ofAddress(address), records),
+  entries: jsonOf(await entriesOf(records, address), records),
 })
 
 /** The entry with a key. Throws Problem for none. */
@@ -107,12 +114,11 @@ export async function suppressionWith(records: KeptRecords, { scope, address }: 
 
 /** The other entries that refuse mail to the address of an entry, or to its domain, from senders that the entry concerns. */
 export async function otherEntries(records: KeptRecords, { scope, address }: SuppressionKey): Promise<readonly SuppressionJson[]> {
-  const { suppressions: table } = records.reader.records
-  const domain = `@${domainOf(address)}`
-  const found = await Promise.all((address === domain ? [address] : [address, domain]).map((one) => table.ofAddress(one)))
   const now = records.clock.now()
   const concern = (other: SuppressionKey): boolean => scope === ALL_SENDERS || other.scope === ALL_SENDERS || other.scope === scope
-  const others = found.flat().filter((one) => isListed(one, now) && concern(one) && (one.scope !== scope || one.address !== address))
+  const others = (await entriesOf(records, address)).filter(
+    (one) => isListed(one, now) && concern(one) && (one.scope !== scope || one.address !== address),
+  )
   return jsonOf(others, records)
 }
 

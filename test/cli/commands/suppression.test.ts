@@ -54,6 +54,12 @@ test('adds, lists, shows and removes entries, with records in the audit log', as
   )
 })
 
+test('an address that the entry of its domain refuses has that entry', async () => {
+  await says('add', '@closed.example')
+  expect(await says('show', 'eve@closed.example')).toMatch(/^@closed\.example is listed for all senders\n/)
+  expect(await run('show', 'eve@open.example')).toMatchObject({ code: 65 })
+})
+
 test('an export is imported; a mistake in a line imports nothing', async () => {
   const file = (text: string): string => {
     const path = join(operator.directory, 'list.csv')
