@@ -207,7 +207,7 @@ export const MUTANTS: readonly Mutant[] = [
     'const interval = Math.min(access.interval * 2, settings.maximal_backoff_time)',
     'const interval = 1_000',
   ),
-  mutant('probes come too early', DESTINATION, 'Math.max(this.access.until, nextDueAt)', 'nextDueAt'),
+  mutant('probes come too early', DESTINATION, 'Math.max(this.access.until, nextClaimAt)', 'nextClaimAt'),
   mutant(
     'a dead destination is never probed',
     DESTINATION,
