@@ -159,7 +159,7 @@ function limitsFinding({ delivery: { settings }, destination, checkedAt, wall }:
   const { destination_concurrency_limit: most, destination_recipient_limit: recipients } = settings
   const { destination_message_rate_limit: rate, destination_rate_delay: delay } = settings
   const { live } = destination
-  const window = live === undefined ? '' : `, ${live.window} now`
+  const window = live === undefined ? '' : `, now at most ${live.window}`
   const parts = [
     `${most === 0 ? 'any number of' : most} deliveries at once${window}`,
     `${recipients === 0 ? 'any number of' : recipients} recipients each`,

@@ -143,6 +143,7 @@ test('sentences', () => {
     'DKIM is wrong; MX and SPF are in order.',
   )
   expect(findingsSentence([finding('host', 'ok'), finding('limits', 'ok')])).toBe('Host and limits are in order.')
+  expect(findingsSentence([finding('MX', 'wrong'), finding('limits', 'ok')])).toBe('MX is wrong; limits are in order.')
   expect(findingsSentence([finding('A', 'note'), finding('B', 'unknown'), finding('C', 'unknown'), finding('D', 'unknown')])).toBe(
     'B, C and D could not be looked up; A has a note.',
   )

@@ -12,12 +12,17 @@ const ORDER: readonly Verdict[] = ['wrong', 'unknown', 'note', 'ok']
 const listed = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1) ?? ''}`
 
-const isAre = ({ length }: readonly string[]): string => (length === 1 ? 'is' : 'are')
+/** Subjects whose name is a plural. */
+const PLURAL: ReadonlySet<string> = new Set(['limits', 'addresses'])
+
+const isOne = ([first = '', ...others]: readonly string[]): boolean => others.length === 0 && !PLURAL.has(first)
+
+const isAre = (names: readonly string[]): string => (isOne(names) ? 'is' : 'are')
 
 const STATEMENTS: Readonly<Record<Verdict, (names: readonly string[]) => string>> = {
   wrong: (names) => `${listed(names)} ${isAre(names)} wrong`,
   unknown: (names) => `${listed(names)} could not be looked up`,
-  note: (names) => `${listed(names)} ${names.length === 1 ? 'has a note' : 'have notes'}`,
+  note: (names) => `${listed(names)} ${isOne(names) ? 'has a note' : 'have notes'}`,
   ok: (names) => `${listed(names)} ${isAre(names)} in order`,
 }
 
