@@ -670,6 +670,8 @@ test('a trend: how the backlog changed, and what happened to mail', () => {
   const sentence = (values: SeriesJson['series'][number]['values'], intervals = 2): string =>
     trendSentence({ flow, backlog: { ...seriesWith(values), to: 60 * intervals, as_of: 60 * intervals } })
   expect(sentence({ incoming: [null, null], active: [], deferred: [null, null], hold: [null, null] })).toBe(flowText)
+  const [none, unknown] = [seriesWith({ deferred: [null, null] }), seriesWith({ delivered: [null, null] })]
+  expect(trendSentence({ flow: unknown, backlog: none })).toBe('No figures of this time are known.')
   expect(sentence({ deferred: [120, 3_000], hold: [0, 400] })).toBe(
     `The backlog grew from 120 to 3,000 recipients; 400 more are on hold. ${flowText}`,
   )

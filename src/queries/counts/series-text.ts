@@ -34,6 +34,8 @@ export function trendSentence({ flow, backlog }: { readonly flow: SeriesJson; re
   const counts = flow.series[0]?.values ?? {}
   const flowText = `Delivered: ${grouped(sumIn(counts['delivered']))}; deferred: ${grouped(sumIn(counts['deferred']))}; bounced: ${grouped(sumIn(counts['bounced']))}.`
   const [first, last] = [known[0], known.at(-1)]
+  if (first === undefined && Object.values(counts).every((those) => those.every((value) => value === null)))
+    return 'No figures of this time are known.'
   if (first === undefined || last === undefined) return flowText
   const held = backlog.series[0]?.values['hold']?.at(-1) ?? 0
   const onHold = (one: string, many: string): string => (held === 0 ? '' : `; ${grouped(held)} more ${held === 1 ? one : many} on hold`)
