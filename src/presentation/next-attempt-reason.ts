@@ -120,17 +120,28 @@ function resumption(record: DestinationRecord | undefined): string | undefined {
   return also === undefined ? own : `${own}, and deferd provider resume ${also.provider}`
 }
 
+interface RemedyFacts {
+  readonly waits: WaitsFor
+  readonly queueId: string
+  readonly record: DestinationRecord | undefined
+  /** True for mail that an operator has made to expire. */
+  readonly forcedExpire: boolean
+}
+
 /** The command that would end the wait earlier; null when there is none. */
-export function remedyFor(waits: WaitsFor, queueId: string, record: DestinationRecord | undefined): string | null {
+export function remedyFor({ waits, queueId, record, forcedExpire: isForced }: RemedyFacts): string | null {
+  const toDo = (what: string): string => (isForced ? 'to have it expire now' : what)
   switch (waits) {
     case 'due-time':
-      return `to try now: deferd queue flush ${queueId}`
+      return `${toDo('to try now')}: deferd queue flush ${queueId}`
     case 'schedule': {
       const resume = resumption(record)
-      return `to send now: deferd queue release ${queueId}${resume === undefined ? '' : `, and ${resume}`}`
+      return `${toDo('to send now')}: deferd queue release ${queueId}${resume === undefined ? '' : `, and ${resume}`}`
     }
-    case 'probe':
-      return `waits until a probe of ${record?.name ?? 'the destination'} succeeds; to try now: deferd queue flush ${queueId}`
+    case 'probe': {
+      const probed = `a probe of ${record?.name ?? 'the destination'}`
+      return `waits ${isForced ? `for ${probed}` : `until ${probed} succeeds`}; ${toDo('to try now')}: deferd queue flush ${queueId}`
+    }
     case 'resume':
       return resumption(record) ?? null
     case 'release':

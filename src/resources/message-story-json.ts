@@ -161,7 +161,7 @@ function recipientWaits(recipient: Recipient, { story, records, live, policies, 
   return {
     waits_for: waits,
     rule: ruleFor({ recipient, story, waits, next, policies, live: live.get(recipient.destination), record }),
-    remedy: remedyFor(waits, queueIdOf(story.message), record),
+    remedy: remedyFor({ waits, queueId: queueIdOf(story.message), record, forcedExpire: story.forcedExpire }),
     settle_time: wall.secondsOrNull(recipient.settledAt),
     // Held and corrupt mail does not expire.
     expire_time: isLive(recipient) && recipient.state !== 'parked' ? wall.seconds(recipient.expiresAt) : null,

@@ -84,6 +84,7 @@ describe('without a daemon', () => {
     await operator.says('queue', 'expire', ids[1] ?? '')
     expect((await listed()).map(({ forced_expire }) => forced_expire)).toEqual([false, true, false])
     expect(await operator.says('mailq')).toContain(`${ids[1]}# `)
+    expect(await operator.says('queue', 'show', ids[1] ?? '')).toMatch(/^ {2}due {2,}2.*^ {2}remedy {2,}to have it expire now: /ms)
   })
 
   test('requeue gives a new id and a new lifetime, and keeps the arrival time', async () => {

@@ -1,7 +1,7 @@
 /** Rules and remedies of mail that is scheduled for later, at destinations that get none then. */
 import { expect, test } from 'vitest'
 import { remedyFor, ruleFor } from '../../src/presentation/next-attempt-reason.ts'
-import { nextAttemptAt, recordsByName } from '../../src/presentation/recipient-status.ts'
+import { nextAttemptAt, recordsByName, type WaitsFor } from '../../src/presentation/recipient-status.ts'
 import { DestinationPolicies } from '../../src/config/destination-policies.ts'
 import { configFrom } from '../../src/config/load.ts'
 import type { Recipient } from '../../src/mail/message.ts'
@@ -22,11 +22,14 @@ const recordOf = (differs: Partial<DestinationRecord>): DestinationRecord => ({
 })
 
 /** The rule and the remedy of mail that is scheduled for 1000. */
+const remedyOf = (waits: WaitsFor, record: DestinationRecord | undefined, forcedExpire = false): string | null =>
+  remedyFor({ waits, queueId: '4ab', record, forcedExpire })
+
 function wordsAt(record: DestinationRecord | undefined): readonly [rule: string | null, remedy: string | null] {
   const recipient = { state: 'waiting', destination: 'far.example', dueAt: 1_000 } as Recipient
   const story = { message: { holdRequest: 'for;3600' }, queue: 'scheduled' } as unknown as MessageDetails
   const next = nextAttemptAt(recipient, 'scheduled', recordsByName(record === undefined ? [] : [record]))
-  return [ruleFor({ recipient, story, waits: 'schedule', next, policies, live: undefined, record }), remedyFor('schedule', '4ab', record)]
+  return [ruleFor({ recipient, story, waits: 'schedule', next, policies, live: undefined, record }), remedyOf('schedule', record)]
 }
 
 test('mail for later at a destination that is open then', () => {
@@ -59,10 +62,17 @@ test('mail for later at a dead destination waits for its probe then', () => {
 
 test('mail of a destination that is suspended with its provider is tried when the provider is resumed', () => {
   const suspension = { by: 'ann', reason: null, until: null }
-  expect(remedyFor('resume', '4ab', recordOf({ suspension }))).toBe('deferd destination resume far.example')
-  expect(remedyFor('resume', '4ab', recordOf({ suspension: { ...suspension, provider: 'big' } }))).toBe('deferd provider resume big')
+  expect(remedyOf('resume', recordOf({ suspension }))).toBe('deferd destination resume far.example')
+  expect(remedyOf('resume', recordOf({ suspension: { ...suspension, provider: 'big' } }))).toBe('deferd provider resume big')
   const also = { provider: 'big', by: 'eve', until: null }
-  expect(remedyFor('resume', '4ab', recordOf({ suspension: { ...suspension, also } }))).toBe(
+  expect(remedyOf('resume', recordOf({ suspension: { ...suspension, also } }))).toBe(
     'deferd destination resume far.example, and deferd provider resume big',
   )
+})
+
+test('mail that was made to expire is not tried by a remedy', () => {
+  expect(remedyOf('due-time', undefined, true)).toBe('to have it expire now: deferd queue flush 4ab')
+  expect(remedyOf('schedule', undefined, true)).toBe('to have it expire now: deferd queue release 4ab')
+  expect(remedyOf('probe', recordOf({}), true)).toBe('waits for a probe of far.example; to have it expire now: deferd queue flush 4ab')
+  expect(remedyOf('probe', recordOf({}))).toBe('waits until a probe of far.example succeeds; to try now: deferd queue flush 4ab')
 })

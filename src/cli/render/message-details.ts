@@ -1,4 +1,5 @@
 /** Formats one message for `queue show`: its facts, the reason, the attempts so far, and the next attempt. */
+import { nextName } from '../../presentation/expiry-words.ts'
 import { shownSender } from '../../mail/envelope.ts'
 import { LIVE_STATES, type DestinationName } from '../../mail/message.ts'
 import type { TlsPolicySource, TlsState } from '../../mail/tls-facts.ts'
@@ -91,7 +92,7 @@ export function storyText(story: StoryJson, facts: StoryScreenFacts, display: Di
   return screen.toString()
 }
 
-function writeRecipient(screen: Screen, recipient: StoryRecipient, { history }: StoryJson, clock: Clock): void {
+function writeRecipient(screen: Screen, recipient: StoryRecipient, { history, forced_expire: isForced }: StoryJson, clock: Clock): void {
   const {
     address,
     next_attempt_time: next,
@@ -106,7 +107,7 @@ function writeRecipient(screen: Screen, recipient: StoryRecipient, { history }: 
   if (settled !== null) screen.fact('since', timeAndDistance(settled, clock))
   if (resentAs !== null) screen.fact('sent again as', resentAs)
   if (isLive(recipient)) {
-    screen.fact('next attempt', next === null ? 'none' : timeAndDistance(next, clock))
+    screen.fact(nextName(isForced), next === null ? 'none' : timeAndDistance(next, clock))
   }
   screen.fact('by rule', recipient.rule)
   if (isLive(recipient)) {

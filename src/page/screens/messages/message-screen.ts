@@ -7,7 +7,7 @@ import { requeuedAs } from '../../../mail/requeued.ts'
 import type { MessageStoryJson } from '../../../resources/message-story-json.ts'
 import { asCommand } from '../../markup/command-lines.ts'
 import { answer, buttonLink, heading, section, type Screen } from '../../markup/frame.ts'
-import { endWords } from '../../../presentation/expiry-words.ts'
+import { endWords, nextName } from '../../../presentation/expiry-words.ts'
 import { html, joined, type Html, type Part } from '../../../presentation/html.ts'
 import { ownSettings } from '../../markup/own-settings.ts'
 import { destinationLink, linkTo, logLink, messageLink } from '../../markup/links.ts'
@@ -145,9 +145,6 @@ function drawing(view: View, { message, scale }: MessageFacts, address: string):
   )
 }
 
-/** Name of the time of the next attempt, in place of which mail that was made to expire is returned. */
-const nextName = ({ forced_expire: isForced }: Pick<MessageStoryJson, 'forced_expire'>): string => (isForced ? 'due' : 'next attempt')
-
 function recipientBlock(view: View, shown: MessageFacts, one: Recipient): Html {
   const { message } = shown
   const future = message.future.find(({ recipient }) => recipient === one.address)
@@ -157,7 +154,7 @@ function recipientBlock(view: View, shown: MessageFacts, one: Recipient): Html {
     ${facts([
       ['destination', destinationPart(view, one.destination)],
       ['attempts', count(one.attempts)],
-      [nextName(message), one.next_attempt_time === null ? null : due(view, one.next_attempt_time)],
+      [nextName(message.forced_expire), one.next_attempt_time === null ? null : due(view, one.next_attempt_time)],
       longFact('original address', one.orig_address, addressPart),
       ['reason', replyPart(reason), 'wide'],
     ])}
@@ -272,7 +269,7 @@ const timeFacts = (view: View, message: MessageStoryJson): readonly Fact[] => [
       : html`${clockTime(view, message.deliver_by)} (${distance(view, message.deliver_by)}), mode ${message.by_mode}`,
   ],
   [
-    nextName(message),
+    nextName(message.forced_expire),
     message.next_attempt_time === null
       ? null
       : html`${due(view, message.next_attempt_time)}
