@@ -61,3 +61,9 @@ test('an event of an attempt without a reply has its reason, not the sender', ()
   expect(detailOf('recipient.deferred', data)).toBe(data.reason)
   expect(detailOf('recipient.deferred', { ...data, reply: '450 4.2.1 busy' })).toBe('450 4.2.1 busy')
 })
+
+test('mail of the first minute is not denied where its figures are not known yet', async () => {
+  const words = wordsIn(await screens.text(''))
+  expect(words).toContain('No figures of the last hour yet: those of mail follow when its minute has ended.')
+  expect(wordsIn(await screens.text('trends?range=1h'))).toContain('No figures of this time are known.')
+})

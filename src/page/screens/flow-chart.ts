@@ -59,7 +59,7 @@ export function flowChart(view: View, series: FlowSeries, now: NowJson | null): 
   >
     ${
       ratePoints(series.flow, 'accepted').length === 0
-        ? html`<p class="faint">No mail in the ${RANGE_TEXTS[series.range]} yet.</p>`
+        ? html`<p class="faint">No figures of the ${RANGE_TEXTS[series.range]} yet: those of mail follow when its minute has ended.</p>`
         : svgPlot(flowPlot(view, series), { looks: FLOW_LOOKS, labels: FLOW_LINES.map(([kind]) => labelOf(kind, now)), height: HEIGHT })
     }
   </div>`
