@@ -1,13 +1,14 @@
 /** Route of the screen Trends. */
-import { Problem } from '../http/problem-details.ts'
+import { HTTP_PROBLEMS, Problem } from '../http/problem-details.ts'
 import type { Route } from '../http/route-table.ts'
 import { queueSeries, seriesQuery, type SeriesQuery } from '../queries/series-query.ts'
 import { NAMED_DIMENSIONS } from '../store/records/series.ts'
+import { problemText } from './markup/fields.ts'
 import { ANY_TIME, timeRangeIn, type TimeRange } from './markup/time-range.ts'
-import { screenAnswer, screenRoute, type ScreenDeps, type ShownRequest } from './page-view.ts'
+import { problemIn, screenAnswer, screenRoute, type ScreenDeps, type ShownRequest } from './page-view.ts'
 import { TEXT } from './markup/screen-parameters.ts'
 import { NAMES_DRAWN } from './screens/series-plots.ts'
-import { rangeQuery, TREND_RANGES, trendsScreen, type TrendQuery, type TrendSeries } from './screens/trends-screen.ts'
+import { RANGE_FIELDS, rangeQuery, TREND_RANGES, trendsScreen, type TrendQuery, type TrendSeries } from './screens/trends-screen.ts'
 
 const NAMES_LISTED = 50
 
@@ -47,6 +48,6 @@ export const trendsRoute = (deps: ScreenDeps): Route =>
       return screenAnswer(view, trendsScreen(view, { query, time, dimensions, series, problem: null }))
     } catch (error) {
       if (!(error instanceof Problem)) throw error
-      return refused(error.message)
+      return refused(error.kind === HTTP_PROBLEMS.invalid ? problemText(RANGE_FIELDS, problemIn(error)) : error.summary)
     }
   })

@@ -131,6 +131,20 @@ test('failed schedules lead to their audit records, and notices that are due to 
   expect(now).toMatch(/1 notice not sent yet[^]*?href="\.\/log\?text=[^"]*cannot[^"]*make[^"]*a[^"]*notice/)
 })
 
+test('a range of Trends that is refused names the field of the form', async () => {
+  world = await ApiWorld.open('memory')
+  const refused = await words('trends?from=2127-01-01T00:00')
+  expect(refused).toContain('From: expected a time before the end of the range, and before now.')
+  expect(refused).not.toContain('invalid request')
+})
+
+test('the audit log has the reason for which an action failed', async () => {
+  world = await ApiWorld.open('memory')
+  const record = { at: 0, who: 'schedule nightly', action: 'schedule', arguments: 'nightly', changed: 0 }
+  await world.queue.store.records.audit.add({ ...record, error: 'no space left on device' })
+  expect(await words('audit')).toMatch(/failed nothing failed: no space left on device nightly/)
+})
+
 const SECRET = `whsec_${Buffer.alloc(32, 'example').toString('base64')}`
 
 const GOOGLE = {

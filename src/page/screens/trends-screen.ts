@@ -56,6 +56,11 @@ interface TrendFacts {
   readonly problem: string | null
 }
 
+const FROM = { name: 'from', label: 'From' } as const
+const TO = { name: 'to', label: 'To' } as const
+/** The fields of a range, as a refusal names them. */
+export const RANGE_FIELDS = [FROM, TO] as const
+
 /** The range of the screen as parameters of the resource. */
 export const rangeQuery = ({ range }: TrendQuery, { after, before }: TimeRange): Query =>
   after === undefined && before === undefined
@@ -76,8 +81,7 @@ const rangeLinks = (view: View, { query, time }: TrendFacts): Html =>
 
 const form = (view: View, { query, time, dimensions }: TrendFacts): Html =>
   html`<form class="filter" action="${linkTo(view, 'trends')}" method="get">
-    ${rangeField(view, { name: 'from', label: 'From', value: query.from, at: time.after })}
-    ${rangeField(view, { name: 'to', label: 'To', value: query.to, at: time.before })}
+    ${rangeField(view, { ...FROM, value: query.from, at: time.after })} ${rangeField(view, { ...TO, value: query.to, at: time.before })}
     ${choice('By', 'split_by', query.split_by, [
       { value: '', text: 'whole queue' },
       ...dimensions.map((dimension) => ({ value: dimension, text: SPLITS[dimension] })),

@@ -33,6 +33,15 @@ function undoOf(view: View, { id, undo_until: until, undone_by: undoneBy }: Audi
   </form>`
 }
 
+/** The reason that the operator gave, and why the action failed. */
+function reasonPart({ reason, state, error }: AuditEntryJson): Part {
+  const given = reason === null ? null : longText(reason)
+  return state !== 'failed' || error === null
+    ? given
+    : html`${given}
+        <div>${longText(`failed: ${error}`)}</div>`
+}
+
 const columnsOf = (view: View): readonly Column<AuditEntryJson>[] => [
   { heading: 'Time', isTitle: true, cell: ({ time }) => clockTime(view, time) },
   { heading: 'Who', cell: ({ who }) => breakable(who) },
@@ -43,7 +52,7 @@ const columnsOf = (view: View): readonly Column<AuditEntryJson>[] => [
   },
   { heading: 'State', cell: ({ state }) => marked(state) },
   { heading: 'Changed', cell: (one) => html`<span class="whole">${changedText(one)}</span>` },
-  { heading: 'Reason', kind: 'reply', cell: ({ reason }) => (reason === null ? null : longText(reason)) },
+  { heading: 'Reason', kind: 'reply', cell: reasonPart },
   { heading: 'Arguments', kind: 'reply', cell: ({ arguments: words }) => replyPart(words) },
   { heading: 'Undo', label: '', kind: 'actions', cell: (one) => undoOf(view, one) },
 ]
