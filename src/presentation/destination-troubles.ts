@@ -7,6 +7,7 @@ import { hostOf, type DeliveryStatus } from '../mail/smtp-reply.ts'
 import { attemptsText, healthOf, probeText, probeTime, reasonOf, siteReason, suspensionText } from './destination-state.ts'
 import { grouped, plural } from './text.ts'
 import { hintOf } from '../mail/login-refusal.ts'
+import { waitingNow } from '../store/destination-status.ts'
 import type { Suspension } from '../store/records/suspension.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { QueueStatus, StatusDestination } from '../queue/queue-status.ts'
@@ -16,7 +17,7 @@ interface DestinationTrouble {
   readonly kind: 'dead' | 'suspended' | 'refusing' | 'throttled'
   /** Those with the most waiting recipients first; at least one. */
   readonly destinations: readonly DestinationName[]
-  /** Recipients that wait for them. */
+  /** Recipients that wait for them, without those of scheduled mail. */
   readonly waiting: number
   /** Last failure at the first of them; null when none is known. */
   readonly status: DeliveryStatus | null
@@ -30,17 +31,20 @@ interface DestinationTrouble {
   readonly cause: string | null
 }
 
+/** False while only scheduled mail waits. */
+const hasMailNow = (one: StatusDestination): boolean => one.waiting === 0 || waitingNow(one) > 0
+
 export type Troubled = Pick<QueueStatus, 'closed' | 'refusing' | 'throttled'>
 
 /** One entry for each reason, those with the most waiting recipients first. */
 export function troublesOf({ closed, refusing, throttled }: Troubled): readonly DestinationTrouble[] {
   const all = [
     ...closed.map((one) => ({ one, kind: healthOf(one).state === 'suspended' ? ('suspended' as const) : ('dead' as const) })),
-    ...refusing.map((one) => ({ one, kind: 'refusing' as const })),
+    ...refusing.filter(hasMailNow).map((one) => ({ one, kind: 'refusing' as const })),
     ...throttled.map((one) => ({ one, kind: 'throttled' as const })),
   ]
   const groups = Map.groupBy(
-    all.toSorted((a, b) => b.one.waiting - a.one.waiting),
+    all.toSorted((a, b) => waitingNow(b.one) - waitingNow(a.one)),
     ({ one, kind }) => `${kind} ${kind === 'throttled' ? one.destination : reasonKey(one)}`,
   )
   return [...groups.values()]
@@ -65,7 +69,7 @@ function troubleOf(kind: DestinationTrouble['kind'], first: StatusDestination, t
   return {
     kind,
     destinations: those.map(({ destination }) => destination),
-    waiting: those.reduce((sum, { waiting }) => sum + waiting, 0),
+    waiting: those.reduce((sum, one) => sum + waitingNow(one), 0),
     status: kind === 'throttled' ? null : reasonOf(first),
     suspension: kind === 'suspended' ? healthOf(first).suspension : null,
     probeAt: kind === 'dead' && probes.length > 0 ? Math.min(...probes) : null,

@@ -12,6 +12,7 @@ import {
   isRefusing,
   waitingAt,
   type DeliverySlots,
+  waitingNow,
 } from '../store/destination-status.ts'
 import type { LiveDestination } from './scheduler/destination.ts'
 import type { SubscriptionView } from '../store/outbox/subscription.ts'
@@ -217,7 +218,7 @@ export function statusOf({
     closed,
     refusing,
     throttled: largest.filter(
-      ({ waiting, live: one }) => isLargePart(waiting, tally.queues) && one?.state === 'throttled' && !isRefusing(one),
+      (one) => isLargePart(waitingNow(one), tally.queues) && one.live?.state === 'throttled' && !isRefusing(one.live),
     ),
     largest,
     subscriptions,

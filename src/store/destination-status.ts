@@ -85,3 +85,7 @@ export interface RefusalFacts {
 /** True for an open destination that has mail, and delivered none in its last attempts. */
 export const isRefusing = ({ state, waiting, inFlight, nextDueAt, undelivered }: RefusalFacts): boolean =>
   !isClosed({ state }) && undelivered !== undefined && undelivered.count >= REFUSING_FROM && (nextDueAt !== null || waiting + inFlight > 0)
+
+/** Recipients that wait, without those of scheduled mail, which are not among them in the counts of the queues; `scheduled` is null when it is not counted. */
+export const waitingNow = ({ waiting, scheduled }: { readonly waiting: number; readonly scheduled: number | null }): number =>
+  Math.max(0, waiting - (scheduled ?? 0))

@@ -83,3 +83,16 @@ test('a throttled destination is told with the most frequent cause, without plac
     'other.test: throttled — 300 waiting',
   ])
 })
+
+test('scheduled mail does not wait, and a destination that has no other mail is not told', () => {
+  const [busy, later] = [refusing('busy.test', 103), refusing('later.test', 5)]
+  const troubles = troublesOf({
+    closed: [],
+    refusing: [
+      { ...busy, scheduled: 11 },
+      { ...later, scheduled: 5 },
+    ],
+    throttled: [],
+  })
+  expect(troubles.map(({ destinations, waiting }) => [...destinations, waiting])).toEqual([['busy.test', 92]])
+})

@@ -173,7 +173,7 @@ const destinationColumns = (view: View, most: number): readonly Column<StatusDes
     cell: (one) =>
       html`<a href="${linkTo(view, 'messages', { destination: one.destination })}" data-live="${livePath(one, 'waiting')}" data-form="count"
           >${count(one.waiting)}</a
-        >${one.waiting === 0 ? null : bar(one.waiting / most, toneOf(one.refuses_all ? 'refusing' : one.state))}`,
+        >${one.scheduled === null || one.scheduled === 0 ? null : html` <span class="faint">${count(one.scheduled)} scheduled</span>`}${one.waiting === 0 ? null : bar(one.waiting / most, toneOf(one.refuses_all ? 'refusing' : one.state))}`,
   },
   {
     heading: 'In flight',

@@ -4,6 +4,7 @@ import type { StatusDestinationJson } from '../../resources/destination-json.ts'
 import { deathText } from '../../presentation/destination-state.ts'
 import { grouped, plural, span } from '../../presentation/text.ts'
 import { waits } from '../markup/times.ts'
+import { waitingNow } from '../../store/destination-status.ts'
 import { HOUR, SECOND } from '../../system/clock.ts'
 
 export type NowState = Pick<NowJson, 'time' | 'queues' | 'waited' | 'last_hour' | 'attention'> & {
@@ -62,14 +63,10 @@ function whyThere({ state, site_stage: stage, refuses_all: refuses }: NowState['
   return state === 'throttled' ? ', and is throttled' : ''
 }
 
-/** Recipients that wait, without those of scheduled mail, which are not among them in the counts of the queues. */
-const withoutScheduled = ({ waiting, scheduled }: Pick<StatusDestinationJson, 'waiting' | 'scheduled'>): number =>
-  waiting - (scheduled ?? 0)
-
 function place(waiting: number, largest: NowState['largest_destinations']): string {
-  const [first] = largest.toSorted((a, b) => withoutScheduled(b) - withoutScheduled(a))
-  if (first === undefined || withoutScheduled(first) <= 0) return ''
-  const share = Math.min(1, withoutScheduled(first) / waiting)
+  const [first] = largest.toSorted((a, b) => waitingNow(b) - waitingNow(a))
+  if (first === undefined || waitingNow(first) <= 0) return ''
+  const share = Math.min(1, waitingNow(first) / waiting)
   if (share < NAMED_SHARE) return ` No destination has more than ${Math.ceil(100 * share)} % of them.`
   const part = share === 1 ? (waiting === 1 ? 'it' : 'all of them') : `${percentText(share)} of them`
   return ` ${first.destination} has ${part}${whyThere(first)}.`
