@@ -159,3 +159,11 @@ test('sentences', () => {
   expect(checkState({ state: 'failed', verdict: null })).toBe('failed')
   expect(checkState({ state: 'failed', verdict: 'ok' })).toBe('ok')
 })
+
+test('a domain that is wrong because its destination is suspended has that as its problem', async () => {
+  const report = goldenReport('good.example')
+  const text = 'mail to good.example now: waits, because the destination is suspended by root; then sent'
+  await opened(async () => ({ ...report, verdict: 'wrong', mail: { ...report.mail, waits: true, verdict: 'wrong', text } }))
+  await order('good.example', 'us.example')
+  await expect.poll(async () => wordsOf(await screens.text('deliverability'))).toContain(`mail: ${text}`)
+})

@@ -120,7 +120,11 @@ export const domainCheckSummaryShape = z.object({
   report_time: timeOrNull.describe('time of the last report; null without one'),
   verdict: verdictShape.nullable(),
   mail: textOrNull.describe('what happens to mail for the domain'),
-  problems: z.array(findingShape).describe(`the findings that are wrong or unknown, the first ${MOST_PROBLEMS}`),
+  problems: z
+    .array(findingShape)
+    .describe(
+      `the findings that are wrong or unknown, the first ${MOST_PROBLEMS}, and \`mail\` where only mail is, such as that of a suspended destination`,
+    ),
 })
 export type DomainCheckSummaryJson = Json<typeof domainCheckSummaryShape>
 
@@ -157,14 +161,20 @@ export const domainCheckJson = (check: DomainCheck, now: QueueTime, wall: WallVi
   report: reportIn(check),
 })
 
+/** The findings for the verdict of a report. Without one of its kind it is that of the mail, such as that of a suspended destination. */
+function problemsIn({ verdict: whole, findings, mail }: DomainReportJson): readonly Json<typeof findingShape>[] {
+  const problems = findings.filter(({ verdict }) => verdict === 'wrong' || verdict === 'unknown')
+  const isTold = whole === 'ok' || problems.some(({ verdict }) => verdict === whole)
+  return isTold ? problems : [{ what: 'mail', verdict: mail.verdict, text: mail.text }, ...problems]
+}
+
 export function domainCheckSummaryJson(check: DomainCheck, now: QueueTime, wall: WallView): DomainCheckSummaryJson {
   const report = reportIn(check)
-  const problems = report?.findings.filter(({ verdict }) => verdict === 'wrong' || verdict === 'unknown') ?? []
   return {
     ...membersOf(check, now, wall),
     report_time: report?.time ?? null,
     verdict: report?.verdict ?? null,
     mail: report?.mail.text ?? null,
-    problems: problems.slice(0, MOST_PROBLEMS),
+    problems: report === null ? [] : problemsIn(report).slice(0, MOST_PROBLEMS),
   }
 }
