@@ -324,7 +324,8 @@ export function startLive() {
   watchClicks()
   setInterval(() => {
     ageLight()
-    if (isPaused) return
+    // A screen without live values stands as of the time in its foot, and so do its times.
+    if (isPaused || livePath === undefined) return
     showTimes()
     watchStream()
     void renewOld()

@@ -95,7 +95,9 @@ const foot = (view: View, { live = null }: Screen): Html =>
     <p>Times in ${zonePart(view)}</p>
     ${
       live === null
-        ? null
+        ? view.requester.name === ''
+          ? null
+          : html`<p>As of ${clockTime(view, view.now / 1_000)}</p>`
         : html`<p class="live" hidden>
             <button type="button" class="plain" data-pause aria-pressed="false">Pause</button> <output data-live-state>live</output>
           </p>`

@@ -98,6 +98,7 @@ export function destinationsScreen(view: View, { destinations, next, query }: De
   return {
     title: 'Destinations',
     place: 'destinations',
+    live: { path: 'api/v1/now' },
     main: html`${heading('Destinations', 'A destination is the next hop of mail: a domain, or a host of the configuration.')}
     ${filterForm(view, query)}
     ${destinationTable(view, destinations, isFiltered ? 'No destination matches.' : 'No destination has mail, and none is dead or suspended.')}

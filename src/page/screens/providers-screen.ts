@@ -77,6 +77,7 @@ const NO_TABLE =
 export const providersScreen = (view: View, providers: readonly ListedProvider[]): Screen => ({
   title: 'Providers',
   place: 'providers',
+  live: { path: PATH },
   main: html`${heading('Providers', 'A provider has the mailboxes of many domains: its limits, rules and suspension are for all of them together.')}
   ${table({
     caption: 'Providers',
