@@ -30,7 +30,7 @@ const EXPORTS: Readonly<Record<string, string>> = {
     DeliveryStatus DestinationName DestinationState DeviceLogin DnsFault Duration Endpoint EventData EventFilter EventType
     FailureClass FailureTerms FaultStage GuardedMailbox History HistoryEntry HistoryEvent HostCertificate LastAttempt LeftOut LimitMembers LiveDestination LiveProvider
     Mail MailSignature Mailbox MatcherResult MessageId MessageMembers Notice NoticeAction NoticeRecipient Notify OperationName
-    OperationSummary OptionName ParameterValue ParsedNotice PassedOver PassedReason PreviousLogin ProtectionOptions QueueTime QuotaMembers QuotaUseNow Recipient RecipientMembers
+    OperationSummary OptionName ParameterValue ParsedNotice PassedOver PassedReason PreviousLogin ProtectionOptions ProviderSuspended QueueTime QuotaMembers QuotaUseNow Recipient RecipientMembers
     RelayParameters RemoteDomain RemoteEvent ResendSummary Ret RuleAction RuleEffect RuleText ScriptedRequest SpokenStage Stage StsFailure StsMode StsPolicyOptions SubmitOptions SuppressOptions SuppressionMembers Suspension Time Timer Timers TlsFacts
     TlsPolicySource TlsState TypedEvent UndeliveredAttempts WORLD_CA WallTime WallView Webhook WebhookHandler WebhookOptions WebhookRequest World WorldConfig WorldEvent
     WorldOptions WorldTransport createWorld matchers
