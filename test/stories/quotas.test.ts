@@ -204,6 +204,20 @@ test('that mail is refused because a limit would hold it for too long is told, o
   expect(await told()).toMatchObject([{ count: 1, why }])
 })
 
+test('that a limit refuses mail whose room held mail has is told, though less than it is used', async () => {
+  const world = await worldOf({ action: 'hold', hold_limit: '4h', limits: ['2/1h', '5 recipients/1d'] })
+  const told = async () => (await attentionIn(world)).filter(({ kind }) => kind === 'quotas')
+  for (let n = 0; n < 5; n++) expect(await send(world)).toMatch(/^250 /)
+  expect(await replyTo(world, mailFrom('app@us.example'), 'RCPT TO:<ann@far.example>')).toBe(RECIPIENTS)
+  // Two recipients are used, and three wait for their time.
+  const why = 'mail of app@us.example is refused: quota app, 5 recipients/1d, is used up for longer than hold_limit'
+  expect(await told()).toMatchObject([{ count: 1, why }])
+  const reached = await world.events({ types: ['quota.reached', 'quota.cleared'] })
+  await world.advance('3m')
+  expect(await told()).toMatchObject([{ count: 1, why }])
+  expect(await world.events({ types: ['quota.reached', 'quota.cleared'] })).toEqual(reached)
+})
+
 test('exceptions have limits of their own, or none; keys that match no pattern have none', async () => {
   const exceptions = { 'big@us.example': ['3/1h'], 'root@us.example': 'none' }
   const world = await worldOf({ limits: ['1/1h'], match: ['*@us.example'], exceptions })

@@ -125,7 +125,7 @@ export class Quotas {
     if (charged === undefined) return
     this.#charged.delete(content)
     charged.end(mayBeStored)
-    if (mayBeStored) this.#deps.used(charged.quotas.flatMap((quota) => this.statesOf(quota, false)))
+    if (mayBeStored) this.#deps.used(charged.quotas.flatMap((quota) => this.statesOf(quota)))
   }
 
   /** The quotas that count mail of an origin. None counts mail from the null sender. */
@@ -141,7 +141,7 @@ export class Quotas {
   /** The use of each limit of a key; empty for a quota that does not count it. */
   statesOfKey(use: QuotaUse): readonly QuotaState[] {
     const counted = this.#countedOf(use)
-    return counted === undefined ? [] : this.statesOf(counted, false)
+    return counted === undefined ? [] : this.statesOf(counted)
   }
 
   /**
@@ -189,22 +189,26 @@ export class Quotas {
     return { at, by: latest === undefined ? null : { quota: latest.quota, limit: latest.limit } }
   }
 
-  /** The use of each limit of a key. `isFull`: mail has found no room. */
-  statesOf(counted: CountedQuota, isFull: boolean): readonly QuotaState[] {
+  /** The use of each limit of a key. A limit is full without room for a message with one recipient: also where the room is that of held mail. */
+  statesOf(counted: CountedQuota): readonly QuotaState[] {
     const now = this.#deps.clock.now()
     const { quota, key, limits } = counted
     return limits.map((limit) => {
       const used = usedAt(this.counts.of(counted, limit.span), limit, now)
-      const hasNoRoom = isFull && this.#roomOf(counted, limit, ONE, now) > now
-      return { quota, key, limit, used, slice: sliceAt(now, limit.span), isFull: used >= limit.most || hasNoRoom }
+      const isFull = used >= limit.most || this.#roomOf(counted, limit, ONE, now) > now
+      return { quota, key, limit, used, slice: sliceAt(now, limit.span), isFull }
     })
   }
 
   /** The largest used part of a limit of each quota, among the keys in memory. */
   ratios(): ReadonlyMap<string, number> {
     const ratios = new Map(this.#tables.map(({ name }) => [name, 0]))
+    const now = this.#deps.clock.now()
     for (const use of this.counts.uses)
-      for (const { used, limit } of this.statesOfKey(use)) ratios.set(use.quota, Math.max(ratios.get(use.quota) ?? 0, used / limit.most))
+      for (const limit of this.#countedOf(use)?.limits ?? []) {
+        const used = usedAt(this.counts.of(use, limit.span), limit, now)
+        ratios.set(use.quota, Math.max(ratios.get(use.quota) ?? 0, used / limit.most))
+      }
     return ratios
   }
 
@@ -236,7 +240,7 @@ export class Quotas {
       const isTooLarge = one.limits.some((limit) => need[limit.measure] > limit.most)
       const wait = this.#room([one], need, now) - now
       if (!isTooLarge && wait <= longestHold(one.table)) continue
-      if (!isTooLarge) this.#deps.used(this.statesOf(one, true))
+      if (!isTooLarge) this.#deps.used(this.statesOf(one))
       return refusalOf(measure === 'messages' ? 'too much mail' : 'too many recipients', one, isTooLarge ? undefined : wait)
     }
     return undefined
@@ -251,7 +255,7 @@ export class Quotas {
     const refusal = this.#refusal(quotas, { messages: 1, recipients: 0 }, 'messages') ?? this.#refusal(quotas, need, 'recipients')
     if (refusal !== undefined) return { refusal }
     const { at, by } = this.planOf(quotas, need)
-    if (by !== null) this.#deps.used(this.statesOf(by.quota, true))
+    if (by !== null) this.#deps.used(this.statesOf(by.quota))
     if (by !== null && expires <= at) return { refusal: refusalOf('too much mail', by.quota, at - this.#deps.clock.now()) }
     const charges = this.chargesOf(quotas, need, at)
     const hold = by === null ? null : { until: at, request: requestOf(by, need, sender) }
