@@ -184,6 +184,7 @@ const EXAMPLES = 20
 export interface ResendPlan extends Readonly<LeftOut> {
   readonly messages: number
   readonly recipients: number
+  /** Sizes of the messages, with the header that was added to them: a new one, with another signature, has about the same size. */
   readonly bytes: number
   /** Recipients by destination, the most first. */
   readonly destinations: readonly { readonly destination: DestinationName; readonly recipients: number }[]
@@ -213,7 +214,7 @@ export async function resendPlan(deps: SelectionDeps, terms: ResendTerms, mayGoO
     for (const one of round) {
       seen.add(one.details.message.id)
       recipients += one.recipients.length
-      bytes += one.kept.size
+      bytes += one.details.message.size
       if (examples.length < EXAMPLES) examples.push({ ...one.details, recipients: one.recipients })
       for (const { destination } of one.recipients) destinations.set(destination, (destinations.get(destination) ?? 0) + 1)
     }

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { queueAccess } from '../../src/cli/queue-client/queue-access.ts'
 import { Operator } from '../support/operator.ts'
 import { wholeWords } from '../support/page-client.ts'
+import { BOTH_KEYS } from '../support/dkim/dkim-keys.ts'
 import { PageDaemon } from '../support/page-daemon.ts'
 import { pageRequests, wordsIn } from '../support/page-requests.ts'
 import { RemoteLedger } from '../support/remote-ledger.ts'
@@ -35,6 +36,9 @@ test('a returned message is sent again by the plan that its screen leads to, and
     expect((await post('history/resend', form)).headers.get('location')).toContain('operations/1')
     await expect.poll(() => far.begun.filter(({ to }) => to.includes('ruled-1@far.example')).length, { timeout: 20_000 }).toBe(1)
     expect(await textOf(`history/resend?id=${id}`)).toContain('Send again: no message')
+    const again = /sent again, as (\w+)/i.exec(await textOf(`messages/${id}`))?.[1] ?? ''
+    expect(await textOf(history)).toMatch(new RegExp(`sent again as <a href="[^"]*messages/${again}">`))
+    expect((await ask(`messages/${again}`)).status).toBe(200)
     expect(await textOf('operations/1')).toMatch(/sent again[^]*repaired/)
     expect(await textOf('audit?action=resend')).toContain('operations/1')
   } finally {
@@ -80,7 +84,8 @@ test('the plan names the recipients on the suppression list, and leaves them out
   const port = await far.listen()
   far.hasRule = true
   const operator = new Operator()
-  const daemon = await PageDaemon.start({ relayhost: `[127.0.0.1]:${port}`, returned_content_retention: '7d', suppression: 'yes' })
+  const dkim = { 'shop.example': { keys: BOTH_KEYS } }
+  const daemon = await PageDaemon.start({ relayhost: `[127.0.0.1]:${port}`, returned_content_retention: '7d', suppression: 'yes', dkim })
   try {
     const cookie = await daemon.cookie('admin')
     const ask = (path: string, accept = 'text/html') => fetch(daemon.url + path, { headers: { accept, cookie } })
@@ -89,16 +94,23 @@ test('the plan names the recipients on the suppression list, and leaves them out
       return (await fetch(`${daemon.url}api/v1/${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).json()
     }
     await daemon.send(['ruled-1', 'ruled-2'].map((name) => ({ from: 'app@shop.example', to: `${name}@far.example` })))
-    const gone = async () =>
-      ((await (await ask('api/v1/history?sender=app%40shop.example', 'application/json')).json()) as { messages: unknown[] }).messages
-        .length
-    await expect.poll(gone, { timeout: 20_000 }).toBe(2)
+    const gone = async (): Promise<readonly { message_size: number }[]> =>
+      (
+        (await (await ask('api/v1/history?sender=app%40shop.example', 'application/json')).json()) as {
+          messages: readonly { message_size: number }[]
+        }
+      ).messages
+    await expect.poll(async () => (await gone()).length, { timeout: 20_000 }).toBe(2)
+    // With the signature, which a new message has too.
+    const bytes = (await gone())[0]?.message_size
+    expect(bytes).toBeGreaterThan(700)
     await post('suppressions', { address: 'ruled-2@far.example', scope: 'shop.example', text: '<script>x</script>' })
     const listed = /^on the suppression list since \d{4}-\d\d-\d\d \(manual, "<script>x<\/script>"\)$/
     expect(await post('history/resend', { filter: { sender: 'app@shop.example' }, dry_run: true })).toMatchObject({
       plan: {
         messages: 1,
         recipients: 1,
+        bytes,
         suppressed: {
           left_out: 1,
           sent: 0,

@@ -387,6 +387,7 @@ const one = (more: Partial<Recipient> = {}): Recipient => ({
   site_stage: null,
   suspended_with: null,
   also_suspended_with: null,
+  resent_as: null,
   resume_time: null,
   ...more,
 })
@@ -539,6 +540,10 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
     'It was given up at 2026-11-27 13:00 without a delivery: 421 4.7.28 unusual rate.',
   ],
   [{ waits_for: 'nothing', recipients: [one({ state: 'removed', settle_time: null })] }, 'It was removed.'],
+  [
+    { waits_for: 'nothing', recipients: [one({ state: 'expired', settle_time: null, last_reply: null, resent_as: '4jdcQW68d4zMC' })] },
+    'It was given up without a delivery. It was sent again, as 4jdcQW68d4zMC.',
+  ],
   [
     { waits_for: 'nothing', recipients: [one({ state: 'removed', settle_time: null, last_reply: 'requeued as 4jdbC33Qzhz2K4' })] },
     'It was requeued, as 4jdbC33Qzhz2K4.',

@@ -48,7 +48,10 @@ const columnsOf = (view: View): readonly Column<Row>[] => [
   {
     heading: 'Queue id',
     kind: 'code',
-    cell: ({ message }) => html`<a href="${messageLink(view, message.queue_id)}">${message.queue_id}</a>`,
+    cell: ({ message, recipient: { resent_as: again } }) =>
+      html`<a href="${messageLink(view, message.queue_id)}">${message.queue_id}</a>${
+          again === null ? null : html`<br /><span class="faint">sent again as <a href="${messageLink(view, again)}">${again}</a></span>`
+        }`,
   },
   {
     heading: 'Took, attempts',

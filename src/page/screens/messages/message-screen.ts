@@ -277,11 +277,18 @@ const timeFacts = (view: View, message: MessageStoryJson): readonly Fact[] => [
   ],
 ]
 
-/** Links to the messages in which recipients go on; null for none. */
-function requeuedPart(view: View, { recipients }: MessageStoryJson): Part {
-  const ids = new Set(recipients.flatMap(({ state, last_reply: last }) => (state === 'removed' ? (requeuedAs(last) ?? []) : [])))
-  return ids.size === 0 ? null : joined([...ids].map((id) => html`<a href="${messageLink(view, id)}">${id}</a>`))
+/** Links to other messages; null for none. */
+function linksTo(view: View, ids: readonly string[]): Part {
+  const each = [...new Set(ids)]
+  return each.length === 0 ? null : joined(each.map((id) => html`<a href="${messageLink(view, id)}">${id}</a>`))
 }
+
+/** Messages in which recipients go on. */
+const requeuedIds = ({ recipients }: MessageStoryJson): readonly string[] =>
+  recipients.flatMap(({ state, last_reply: last }) => (state === 'removed' ? (requeuedAs(last) ?? []) : []))
+
+/** Messages with which recipients were sent again. */
+const resentIds = ({ recipients }: MessageStoryJson): readonly string[] => recipients.flatMap(({ resent_as: id }) => id ?? [])
 
 /** Facts of the submission of a message, and links to more of it. */
 function otherFacts(view: View, { message, differing }: MessageFacts): readonly Fact[] {
@@ -295,7 +302,8 @@ function otherFacts(view: View, { message, differing }: MessageFacts): readonly 
     ['content', view.requester.mayReadContent && shownQueue(message) !== 'gone' ? sectionLinks(view, id) : null, 'wide'],
     ['delay warnings sent', message.warnings === 0 ? null : count(message.warnings)],
     longFact('envelope id', message.envid, codePart),
-    ['requeued as', requeuedPart(view, message), 'wide'],
+    ['requeued as', linksTo(view, requeuedIds(message)), 'wide'],
+    ['sent again as', linksTo(view, resentIds(message)), 'wide'],
     ['log', visiblePattern(view) === null ? html`<a href="${logLink(view, { queue_id: id })}">warnings and errors</a>` : null],
     ['by rule', message.rule, 'wide'],
     ['shown', message.rule === null ? null : ownSettings(view, differing), 'wide'],

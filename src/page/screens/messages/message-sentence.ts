@@ -22,6 +22,7 @@ type Recipient = Pick<
   | 'site_stage'
   | 'suspended_with'
   | 'also_suspended_with'
+  | 'resent_as'
   | 'resume_time'
 >
 type Attempt = Pick<MessageStoryJson['history'][number], 'time' | 'recipient' | 'reply' | 'reason'>
@@ -85,7 +86,18 @@ function singleOutcome({ destination, state, settle_time: settled, last_reply: r
   }
 }
 
-function finished(recipients: readonly Recipient[], at: ZonedNow): string {
+/** ` 2 of them were sent again, as 4jdcQW68d4zMC.`; empty without one. */
+function resentText(recipients: readonly Recipient[]): string {
+  const ids = recipients.flatMap(({ resent_as: id }) => id ?? [])
+  const [id = '', ...others] = new Set(ids)
+  if (ids.length === 0) return ''
+  const subject = recipients.length === 1 ? 'It was' : ids.length === 1 ? '1 of them was' : `${grouped(ids.length)} of them were`
+  return ` ${subject} sent again${others.length === 0 ? `, as ${id}` : ''}.`
+}
+
+const finished = (recipients: readonly Recipient[], at: ZonedNow): string => `${endText(recipients, at)}${resentText(recipients)}`
+
+function endText(recipients: readonly Recipient[], at: ZonedNow): string {
   const [only, ...others] = recipients
   if (only === undefined) return 'It has no recipients.'
   if (others.length === 0) return singleOutcome(only, at)
