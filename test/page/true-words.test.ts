@@ -127,7 +127,9 @@ test('failed schedules lead to their audit records, and notices that are due to 
   }
   const shown = new Proxy(counted, { get: (target, name): unknown => (name === 'within' ? within : Reflect.get(target, name)) })
   const now = await new PageScreens(world, view, shown).text('')
-  expect(now).toMatch(/no space left[^]*?href="\.\/audit\?action=schedule"/)
+  expect(now).toMatch(
+    /1 schedule failed, the last at (?:\d{4}-\d\d-\d\d )?\d\d:\d\d: nightly: no space left[^]*?href="\.\/audit\?action=schedule"/,
+  )
   expect(now).toMatch(/1 notice not sent yet[^]*?href="\.\/log\?text=[^"]*cannot[^"]*make[^"]*a[^"]*notice/)
 })
 

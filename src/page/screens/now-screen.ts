@@ -14,7 +14,7 @@ import { LIMITS, nowTables } from './now-tables.ts'
 import { nowSentence } from './now-sentence.ts'
 import { howOld, queueStrip, flowFigures, type NowFacts } from './now-figures.ts'
 import { countingNotice, figuresMissing, untilCounted } from './counting-screen.ts'
-import { age, clockTime, count, distance, instantOf, messages, plural, waits } from '../markup/times.ts'
+import { age, clockText, clockTime, count, distance, instantOf, messages, plural, waits } from '../markup/times.ts'
 import { instantText } from '../markup/time-range.ts'
 import type { AttentionJson, DestinationTroubleJson } from '../../resources/status-json.ts'
 import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './system/subscription-marks.ts'
@@ -68,8 +68,11 @@ function conditionOf(view: View, one: AttentionJson, { limits }: Pick<NowJson, '
         html`${plural(figure, 'login')} at next hops without an access token: ${one.text}`,
         linkTo(view, 'messages', { queue: 'deferred' }),
       ]
-    case 'schedule-failed':
-      return [longText(`${plural(figure, 'schedule')} failed, the last: ${one.text}`), linkTo(view, 'audit', { action: 'schedule' })]
+    case 'schedule-failed': {
+      // The text is of that time.
+      const at = one.since === null ? '' : ` at ${clockText(view, one.since)}`
+      return [longText(`${plural(figure, 'schedule')} failed, the last${at}: ${one.text}`), linkTo(view, 'audit', { action: 'schedule' })]
+    }
     case 'limits':
       return [
         html`${one.text}${otherLimits({ found: figure, refusing: limits.filter(({ refuses }) => refuses).length })}`,
