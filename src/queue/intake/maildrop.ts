@@ -253,6 +253,8 @@ export class Maildrop {
     const limit = sizeLimit()
     if (limit > 0 && file.length > limit) return this.#return(name, file, TOO_BIG)
     await turn.begun
+    // An earlier one was put off. Mail that has left the queue since would let this one pass it.
+    if (pass.stopped !== null) return false
     const { envelope, facts, key } = file
     const busy = await refusal(file.length, { sender: envelope.sender, user: undefined, address: null }, false)
     if (busy !== undefined) return this.#putOff(busy, pass)

@@ -370,6 +370,20 @@ test('at a full queue the files stay, and are taken in later in order', async ()
   expect(inDrop()).toEqual(['5'])
 })
 
+test('a file is not taken in before one that was put off, though the queue has room by then', async () => {
+  await world.store.close()
+  await open({ remote: () => ({ kind: 'accepts', takes: HOUR }) })
+  for (const name of ['1', '2']) await submit(name)
+  const { intake } = world.relay
+  const refusal = intake.refusal.bind(intake)
+  let asked = 0
+  const full = { code: 452, text: 'Error: queue is full, try again later', limit: 'queue' } as const
+  intake.refusal = (...given) => (asked++ === 0 ? Promise.resolve(full) : refusal(...given))
+  expect(await maildrop().takeIn()).toBe(0)
+  expect(inDrop()).toEqual(['1', '2'])
+  expect(await maildrop().takeIn()).toBe(2)
+})
+
 test('queue ids have the order of the submissions, whichever file is opened first', async () => {
   await world.store.close()
   await open({ remote: () => ({ kind: 'accepts', takes: HOUR }) })
