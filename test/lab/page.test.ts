@@ -60,7 +60,7 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
   test('ages stand with the clock of the world, and follow its speed', async () => {
     await using lab = await TestLab.open()
     const world = await waiting(lab)
-    await using tab = await shown(lab, world, { path: 'messages' })
+    await using tab = await shown(lab, world, { path: '' })
     const { page } = tab
     const age = () => page.locator('time[data-relative=age]').first().textContent()
     expect(await age()).toBe('42s')
