@@ -221,6 +221,12 @@ const DESTINATION_STATES: readonly (readonly [ShownDestination, string])[] = [
   ],
   [{ waiting: 5, scheduled: 1 }, '5 recipients wait. 1 is scheduled for a later time.'],
   [
+    // The others were put on hold since the causes were counted.
+    { waiting: 17, scheduled: 16, causes: [cause('450 4.2.1 busy', 12), cause(null, 102)] },
+    '17 recipients wait. 16 are scheduled for a later time.',
+  ],
+  [{ waiting: 131, scheduled: 16, causes: [cause(null, 2)] }, '131 recipients wait. 16 are scheduled for a later time.'],
+  [
     { waiting: 10, state: 'dead', scheduled: 4, causes: [cause('450 4.2.1 busy', 6)] },
     '10 recipients wait: 60 % for 450 4.2.1 busy. 4 are scheduled for a later time.',
   ],

@@ -136,11 +136,24 @@ function waitingText(one: DestinationState, causes: readonly WaitingCause[]): st
   return later === 0 ? `${waits(waiting)} for ${dead}` : `${waits(waiting)}: ${grouped(waiting - later)} for ${dead}`
 }
 
-/** `causes` is null while they are counted. */
-export function destinationSentence(one: DestinationState, causes: readonly WaitingCause[] | null, at: ZonedNow): string {
+/** A difference of so many recipients, or of this part of them, is that of mail that came and left since the causes were counted. */
+const LEAST_DIFFERENCE = 10
+const DIFFERENT_PART = 0.2
+
+/** The causes, unless their recipients are others than those that wait now: an operation has changed the mail since they were counted. */
+function presentCauses(causes: readonly WaitingCause[], one: DestinationState): readonly WaitingCause[] {
+  const counted = causes.filter(({ on_hold: isHeld }) => !isHeld).reduce((sum, { recipients }) => sum + recipients, 0)
+  const { waiting, later } = countedIn(one)
+  const difference = Math.abs(counted - (waiting - later))
+  return difference > Math.max(LEAST_DIFFERENCE, DIFFERENT_PART * Math.max(counted, waiting - later)) ? [] : causes
+}
+
+/** `counted` is null while the causes are counted. */
+export function destinationSentence(one: DestinationState, counted: readonly WaitingCause[] | null, at: ZonedNow): string {
   const all = one.waiting
   if (all === 0) return idle(one)
   if (one.state === 'suspended') return suspendedText(one, at)
   if (countedIn(one).later === all) return `${waits(all)} ${FOR_LATER}.${nextText(one, at)}`
-  return `${ended(waitingText(one, causes ?? []))}${untriedText(causes ?? [], one)}${scheduledText(one)}${nextText(one, at)}`
+  const causes = presentCauses(counted ?? [], one)
+  return `${ended(waitingText(one, causes))}${untriedText(causes, one)}${scheduledText(one)}${nextText(one, at)}`
 }
