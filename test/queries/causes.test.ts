@@ -6,6 +6,7 @@ import { SECOND } from '../../src/system/clock.ts'
 import { TimeDriver } from '../../src/testkit/virtual/time-driver.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import { queue } from '../conformance/mail.ts'
+import { ApiWorld } from '../support/api-world.ts'
 
 /** Causes of a queue with one message, each slice of which is read when `read` is called. */
 async function slowCauses() {
@@ -72,4 +73,21 @@ test('a client that asks while a count is being ended gets the result of a new o
   await read()
   expect(await joined).toEqual(await asked)
   expect(counts()).toBe(2)
+})
+
+test('a known cause is that of the newest count, of its destination or of all', async () => {
+  const world = await ApiWorld.open('memory')
+  try {
+    await world.fill(2)
+    const causes = new Causes(world.api.api.view)
+    const ofOne = await causes.of('a.example.org', client())
+    const filter = ofOne.causes[0]?.filter ?? null
+    if (filter === null) throw new Error('the cause has a filter')
+    await world.queue.advance(40 * SECOND)
+    const ofAll = await causes.sums(client())
+    expect(ofAll.as_of).toBeGreaterThan(ofOne.as_of)
+    expect(causes.known(filter, client())).toMatchObject({ as_of: ofAll.as_of, cause: { recipients: 2 } })
+  } finally {
+    await world.close()
+  }
 })

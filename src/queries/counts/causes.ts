@@ -66,9 +66,13 @@ export class Causes {
     const ofAll = this.#counts.known(countOf(null))
     if (filter.destination !== null && !maySee(visible, filter.destination)) return null
     const found = ofOne === undefined ? undefined : this.#json(ofOne).causes.find(isSame)
-    if (ofOne !== undefined && found !== undefined) return { cause: found, as_of: ofOne.as_of }
     const sum = ofAll === undefined || visible !== null ? undefined : this.#summed(ofAll).causes.find(isSame)
-    return ofAll === undefined || sum === undefined ? null : { cause: sum, as_of: ofAll.as_of }
+    const known = [
+      ...(ofOne === undefined || found === undefined ? [] : [{ cause: found, as_of: ofOne.as_of }]),
+      ...(ofAll === undefined || sum === undefined ? [] : [{ cause: sum, as_of: ofAll.as_of }]),
+    ]
+    // That of the screen from which the client comes is the newest one.
+    return known.toSorted((a, b) => b.as_of - a.as_of)[0] ?? null
   }
 
   /** The causes of a destination. Rejects when `signal` aborts. */
