@@ -77,9 +77,8 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
     try {
       toggledBusy(cluster, true)
       const [first, second] = await Promise.all([startWithPage(cluster, 'n1'), startWithPage(cluster, 'n2')])
-      const halves = `select count(*) as n from (select owner from shard group by owner having count(*) = 128) half`
       const one = async (text: string) => Number((await cluster.server.query(text))[0]?.['n'])
-      await until('shared in equal parts', 90_000, async () => (await one(halves)) === 2)
+      await cluster.balanced('n1', 'n2')
       for (const { node } of [first, second]) {
         node.load.pace = 1
         node.load.start(1, (number) => `user@d${number % DESTINATIONS}.example`)

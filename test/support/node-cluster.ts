@@ -179,7 +179,7 @@ export class NodeCluster {
     })
   }
 
-  /** Number of shards of each node that has any, by name. */
+  /** Number of shards by the name of their node. */
   async #shards(): Promise<ReadonlyMap<string, number>> {
     const rows = await this.server.query(
       `select n.name, count(*)::int as shards from shard s join node n on n.id = s.owner group by n.name order by n.name`,
