@@ -19,9 +19,9 @@ import {
   type StoredStatus,
 } from '../queue/queue-status.ts'
 import type { QueueTally } from '../store/counts/queue-tally.ts'
-import { waitingOf } from '../store/records/backlog.ts'
+import { countedAt, waitingOf } from '../store/records/backlog.ts'
 import { ANY_MESSAGE } from '../store/message-conditions.ts'
-import { HOUR, SECOND, seconds, withTimeout, type Duration } from '../system/clock.ts'
+import { HOUR, MINUTE, SECOND, seconds, withTimeout, type Duration } from '../system/clock.ts'
 import { every, type PeriodicTask } from '../system/periodic-task.ts'
 import { maySee } from './message-query.ts'
 import { absentNodes } from './nodes.ts'
@@ -60,8 +60,8 @@ async function oldestOf({ reader }: QueueView, { queues }: QueueTally): Promise<
 /** The first count of the last hour. The queue is counted once a minute. */
 async function waitedEarlier({ reader, clock }: QueueView): Promise<NowJson['waited']> {
   const now = clock.now()
-  const [first] = await reader.records.backlogs.of(now - HOUR, now)
-  return first === undefined ? null : { time: wholeTime(first.at, clock.wall), recipients: waitingOf(first), hold: first.hold }
+  const [first] = await reader.records.backlogs.of(now - HOUR - MINUTE, now)
+  return first === undefined ? null : { time: wholeTime(countedAt(first), clock.wall), recipients: waitingOf(first), hold: first.hold }
 }
 
 async function read(view: QueueView): Promise<Stored> {

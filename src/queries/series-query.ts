@@ -8,7 +8,7 @@ import { HTTP_PROBLEMS, invalidPart, Problem } from '../http/problem-details.ts'
 import { csvText } from '../resources/csv.ts'
 import { SERIES_METRICS, type SeriesJson, type SeriesMetric } from '../resources/series-json.ts'
 import { boundsOf } from '../store/decisions/series-notes.ts'
-import { BACKLOG_QUEUES, waitingOf, type Backlog } from '../store/records/backlog.ts'
+import { BACKLOG_QUEUES, countedAt, waitingOf, type Backlog } from '../store/records/backlog.ts'
 import {
   NAMED_DIMENSIONS,
   SERIES_HOURS,
@@ -37,7 +37,7 @@ export const seriesQuery = z
       .enum(SERIES_METRICS)
       .default('flow')
       .describe(
-        'flow: recipients accepted, delivered, deferred, bounced, expired, deleted; backlog: recipients that wait, when they were most in the interval, and of one that goes on the last count; delay: percentiles of delivered mail; causes: deferrals by code',
+        'flow: recipients accepted, delivered, deferred, bounced, expired, deleted; backlog: recipients that wait, counted at the end of each minute: when they were most in the interval, and of the newest one the last count; delay: percentiles of delivered mail; causes: deferrals by code',
       ),
     split_by: z.enum(NAMED_DIMENSIONS).optional().describe('a series for each of the largest; flow only'),
     destination: name.describe('flow of one destination'),
@@ -117,7 +117,7 @@ type Named = SeriesJson['series'][number]
 
 interface Counted {
   readonly series: readonly Named[]
-  /** Time of the first count; null without any. */
+  /** Time of the first count; null without any, and where the first interval has one. */
   readonly first: QueueTime | null
 }
 
@@ -184,21 +184,23 @@ async function flowByName(view: SeriesView, query: SeriesQuery, range: Range, vi
 const VALUES_OF_BACKLOG = [...BACKLOG_QUEUES, 'oldest'] as const
 
 /**
- * The sample of each interval in which most recipients waited, so that its numbers are of one moment, with the largest age. The last one of an
- * interval that has not ended: the numbers of now.
+ * The count of each interval in which most recipients waited, so that its numbers are of one moment, with the largest age. The last one of the
+ * newest interval: the numbers of now.
  */
 async function backlog({ reader, clock }: SeriesView, range: Range): Promise<Counted> {
   const values = unknownValues(VALUES_OF_BACKLOG, range)
   const slotOf = ({ at }: Backlog): number => Math.floor((at - range.since) / range.step)
   const all = await reader.records.backlogs.of(range.since, range.until)
-  for (const [slot, samples] of Map.groupBy(all, slotOf)) {
-    const hasEnded = range.since + (slot + 1) * range.step <= clock.now()
-    const shown = samples.reduce((one, other) => (hasEnded && waitingOf(one) > waitingOf(other) ? one : other))
+  for (const [slot, counts] of Map.groupBy(all, slotOf)) {
+    const isNewest = range.since + (slot + 1) * range.step > clock.now() - MINUTE
+    const shown = counts.reduce((one, other) => (!isNewest && waitingOf(one) > waitingOf(other) ? one : other))
     for (const key of BACKLOG_QUEUES) put(values, key, slot, shown[key])
-    const oldest = hasEnded ? Math.max(...samples.map((sample) => sample.oldest)) : shown.oldest
+    const oldest = isNewest ? shown.oldest : Math.max(...counts.map((count) => count.oldest))
     put(values, 'oldest', slot, Math.round(oldest / SECOND))
   }
-  return { series: [{ name: null, values }], first: all.length === 0 ? null : all.reduce((first, { at }) => Math.min(first, at), Infinity) }
+  const [first] = all
+  const isWhole = first === undefined || first.at <= range.since
+  return { series: [{ name: null, values }], first: isWhole ? null : countedAt(first) }
 }
 
 const PERCENTILES = { p50: 0.5, p95: 0.95, p99: 0.99 } as const

@@ -449,7 +449,22 @@ test('GET /series covers the range also in hours, and has the backlog of one mom
   const { json } = await api.get('/series?metric=backlog&since=1h&step=1h')
   expect(json).toMatchObject({ from: (hour - HOUR) / SECOND, to: (hour + HOUR) / SECOND })
   expect(json.series[0]?.values).toMatchObject({ active: [100, 0], deferred: [0, 30], hold: [0, 0], oldest: [19 * 60, 0] })
-  expect((await api.get('/now')).json).toMatchObject({ waited: { time: (hour + MINUTE) / SECOND, recipients: 70 } })
+  expect((await api.get('/now')).json).toMatchObject({ waited: { time: (hour + 2 * MINUTE) / SECOND, recipients: 70 } })
+})
+
+test('GET /series ends with the last count of the backlog, and has others at the end of their minute', async () => {
+  const { api, world } = await filled()
+  await world.advance(90 * MINUTE)
+  const minute = Math.floor(world.clock.now() / MINUTE) * MINUTE
+  const sample = { incoming: 0, active: 0, deferred: 0, hold: 0, scheduled: 0, oldest: 0 }
+  for (const [ago, deferred] of [90, 30, 10].entries())
+    await world.store.records.backlogs.add({ ...sample, at: minute - (3 - ago) * MINUTE, deferred })
+  const series = async (query: string) => (await api.get(`/series?metric=backlog&${query}`)).json
+  const minutes = await series('since=4m')
+  expect(minutes).toMatchObject({ to: minute / SECOND, known_since: (minute - 2 * MINUTE) / SECOND })
+  expect(minutes.series[0]?.values['deferred']?.slice(-3)).toEqual([90, 30, 10])
+  expect(await series('since=3m')).toMatchObject({ known_since: null })
+  expect((await series('since=10m&step=5m')).series[0]?.values['deferred']?.at(-1)).toBe(10)
 })
 
 test('GET /series has whole intervals of any range of the last 400 days, and none before', async () => {

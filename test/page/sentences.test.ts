@@ -692,10 +692,17 @@ test('a trend: how the backlog changed, and what happened to mail', () => {
   // That of a longer interval is the largest of its counts, whenever the first one was made.
   const hours = { ...seriesWith({ deferred: [null, 120, 3_000] }), to: 10_800, step: 3_600, known_since: 4_000, as_of: 7_840 }
   expect(trendSentence({ flow, backlog: hours })).toBe(
-    `In the last 10m 40s, the backlog grew from at most 120 to 3,000 recipients. ${flowText}`,
+    `In the last 10m, the backlog grew from at most 120 to 3,000 recipients. ${flowText}`,
   )
   expect(trendSentence({ flow, backlog: { ...hours, series: seriesWith({ deferred: [null, 3_000, 120] }).series } })).toBe(
-    `In the last 1h 10m, the backlog fell from a peak of 3,000 to 120 recipients. ${flowText}`,
+    `In the last 1h 3m, the backlog fell from a peak of 3,000 to 120 recipients. ${flowText}`,
+  )
+  const oneHour = (...deferred: (number | null)[]): string =>
+    trendSentence({ flow, backlog: { ...hours, series: seriesWith({ deferred, hold: [2, 1, null] }).series } })
+  expect(oneHour(null, null, 160)).toBe(`At the last count, 160 recipients waited. ${flowText}`)
+  expect(oneHour(null, 160, null)).toBe(`At most 160 recipients waited; 1 more was on hold, last counted 10m 40s ago. ${flowText}`)
+  expect(oneHour(20, 160, null)).toBe(
+    `The backlog grew from at most 20 to 160 recipients; 1 more is on hold, last counted 10m 40s ago. ${flowText}`,
   )
   // One count is no trend.
   expect(sentence({ deferred: [null, 6_825], hold: [null, 1] })).toBe(

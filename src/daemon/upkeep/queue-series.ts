@@ -1,5 +1,5 @@
 /**
- * Series of the queue, once a minute: adds what transactions have counted, takes a sample of the backlog, and keeps marks of what changed the
+ * Series of the queue, once a minute: adds what transactions have counted, counts the backlog, and keeps marks of what changed the
  * relay. Counts that are not added yet are read too, so that a crash loses none.
  */
 import { isDeepStrictEqual } from 'node:util'
@@ -12,7 +12,7 @@ import { rethrowUnlessUnavailable, type QueueStore } from '../../store/queue-sto
 import type { QueueMark } from '../../store/records/queue-mark.ts'
 import { choicesAt, LATE_DAYS } from '../../store/records/series.ts'
 import { minuteOf } from '../../store/counts/traffic.ts'
-import { HOUR, MINUTE, type Clock } from '../../system/clock.ts'
+import { HOUR, MINUTE, type Clock, type QueueTime } from '../../system/clock.ts'
 import { every, type PeriodicTask } from '../../system/periodic-task.ts'
 import { onEvents, type Events } from '../../telemetry/events.ts'
 
@@ -50,6 +50,8 @@ export class QueueSeries {
   readonly #deps: QueueSeriesDeps
   /** In the order of their times. */
   readonly #noted: NotedMarks[] = []
+  /** Begin of the minute of the last run. */
+  #minute: QueueTime = 0
   /** The last hour in which old rows were deleted. */
   #pruned = 0
   #task: PeriodicTask | null = null
@@ -88,6 +90,7 @@ export class QueueSeries {
   /** Runs at the begin of each minute. A failed run is repeated in the next one. */
   start(): void {
     const { clock } = this.#deps
+    this.#minute = minuteOf(clock.now())
     const untilMinute = (): number => MINUTE - (clock.now() % MINUTE)
     this.#task = every(clock, untilMinute, (stopping) => this.#run(stopping), { immediate: true, failed: rethrowUnlessUnavailable })
   }
@@ -100,8 +103,12 @@ export class QueueSeries {
   async #run(stopping: AbortSignal): Promise<void> {
     const { clock, store } = this.#deps
     const { series, backlogs, marks } = store.records
+    const minute = minuteOf(clock.now())
+    const hasBegun = minute > this.#minute
+    this.#minute = minute
     try {
-      await this.#sample()
+      // The run at the start is within a minute.
+      if (hasBegun) await this.#count(minute - MINUTE)
     } finally {
       await this.#keepMarks()
     }
@@ -118,9 +125,9 @@ export class QueueSeries {
     this.#pruned = hour
   }
 
-  async #sample(): Promise<void> {
+  /** Counts the queue at the end of the minute that began at `at`. */
+  async #count(at: QueueTime): Promise<void> {
     const { clock, store } = this.#deps
-    const at = minuteOf(clock.now())
     const { queues } = await completeTally(() => store.tally(1))
     const recipients = (name: QueueName): number => queues.find(({ queue }) => queue === name)?.recipients ?? 0
     const oldest = oldestArrival(queues)

@@ -9,7 +9,7 @@ export const sumIn = (values: SeriesValues = []): number => values.reduce<number
 
 const addUp = (one: number | null, other: number | null): number | null => (one === null ? other : other === null ? one : one + other)
 
-/** Recipients that wait in each interval, without those on hold; null where there is no sample. */
+/** Recipients that wait in each interval, without those on hold; null where there is no count. */
 export function waitingIn({ series }: SeriesJson): SeriesValues {
   const { incoming = [], active = [], deferred = [] } = series[0]?.values ?? {}
   return deferred.map((value, slot) => addUp(addUp(value, active[slot] ?? null), incoming[slot] ?? null))
@@ -18,40 +18,43 @@ export function waitingIn({ series }: SeriesJson): SeriesValues {
 /** A difference below a tenth of the former number, or below this number of recipients, is no trend. */
 const LEAST_CHANGE = 10
 
-/** Interval of the counts, in s. The value of a longer interval is the largest of its counts. */
+/** Interval of the counts, in s. The value of a longer interval is the largest of its counts; that of the newest one is the last count. */
 const COUNTED_EACH = 60
 
-/** Seconds to the end of the series from the first interval that has a count: from the end of that interval, where the last of its counts was made, or from its begin. */
-function sinceFirstCount({ from, to, step, as_of: now }: SeriesJson, values: SeriesValues, counted: 'end' | 'begin'): number {
-  const first = values.findIndex((value) => value !== null)
-  return Math.min(to, now) - (from + (first + (counted === 'end' ? 1 : 0)) * step)
-}
+/** Time of the last count of an interval: its end, or that of the last whole minute in an interval that goes on. */
+const lastCountIn = ({ from, step, as_of: now }: SeriesJson, slot: number): number =>
+  from + Math.min((slot + 1) * step, Math.floor((now - from) / COUNTED_EACH) * COUNTED_EACH)
 
 /** `The backlog grew from 120 to 3,000 recipients; 400 more are on hold. Delivered: 12,000; deferred: 5,300; bounced: 20.` */
 export function trendSentence({ flow, backlog }: { readonly flow: SeriesJson; readonly backlog: SeriesJson }): string {
   const values = waitingIn(backlog)
-  const known = values.filter((value) => value !== null)
   const counts = flow.series[0]?.values ?? {}
   const flowText = `Delivered: ${grouped(sumIn(counts['delivered']))}; deferred: ${grouped(sumIn(counts['deferred']))}; bounced: ${grouped(sumIn(counts['bounced']))}.`
-  const [first, last] = [known[0], known.at(-1)]
-  if (first === undefined && Object.values(counts).every((those) => those.every((value) => value === null)))
+  const [firstSlot, lastSlot] = [values.findIndex((value) => value !== null), values.findLastIndex((value) => value !== null)]
+  const [first, last] = [values[firstSlot] ?? null, values[lastSlot] ?? null]
+  if (first === null && Object.values(counts).every((those) => those.every((value) => value === null)))
     return 'No figures of this time are known.'
-  if (first === undefined || last === undefined) return flowText
-  const held = backlog.series[0]?.values['hold']?.at(-1) ?? 0
+  if (first === null || last === null) return flowText
+  const { from, to, step, as_of: now, known_since: since } = backlog
+  const lastAt = lastCountIn(backlog, lastSlot)
+  const isOld = (end: number): boolean => end - lastAt >= 2 * COUNTED_EACH
+  const held = backlog.series[0]?.values['hold']?.[lastSlot] ?? 0
   const onHold = (one: string, many: string): string => (held === 0 ? '' : `; ${grouped(held)} more ${held === 1 ? one : many} on hold`)
-  if (known.length === 1) return `At the only count so far, ${plural(last, 'recipient')} waited${onHold('was', 'were')}. ${flowText}`
-  const heldText = onHold('is', 'are')
+  const age = isOld(Math.min(to, now)) ? `, last counted ${span((now - lastAt) * SECOND)} ago` : ''
+  const isPeak = step > COUNTED_EACH
+  if (firstSlot === lastSlot) {
+    const when = isPeak ? (isOld(now) ? 'At most' : 'At the last count,') : 'At the only count so far,'
+    return `${when} ${plural(last, 'recipient')} waited${onHold('was', 'were')}${age}. ${flowText}`
+  }
   const isChanged = Math.abs(last - first) >= Math.max(LEAST_CHANGE, first / 10)
-  const isPeak = backlog.step > COUNTED_EACH
   const isFall = isChanged && last < first
-  const since = span(sinceFirstCount(backlog, values, isPeak && isFall ? 'begin' : 'end') * SECOND)
-  const what = values[0] === null ? `In the last ${since}, the backlog` : 'The backlog'
-  const to = `${plural(last, 'recipient')}${heldText}`
-  if (!isChanged) return `${what} is about as it was: ${to}. ${flowText}`
-  if (!isPeak) return `${what} ${isFall ? 'fell' : 'grew'} from ${grouped(first)} to ${to}. ${flowText}`
-  return isFall
-    ? `${what} fell from a peak of ${grouped(first)} to ${to}. ${flowText}`
-    : `${what} grew from at most ${grouped(first)} to ${to}. ${flowText}`
+  // A peak may be any count of its interval.
+  const begin = isPeak && isFall ? Math.max(from + firstSlot * step, since ?? from) : lastCountIn(backlog, firstSlot)
+  const what = firstSlot === 0 ? 'The backlog' : `In ${isOld(now) ? '' : 'the last '}${span((lastAt - begin) * SECOND)}, the backlog`
+  const end = `${plural(last, 'recipient')}${onHold('is', 'are')}${age}. ${flowText}`
+  if (!isChanged) return `${what} is about as it was: ${end}`
+  if (!isPeak) return `${what} ${isFall ? 'fell' : 'grew'} from ${grouped(first)} to ${end}`
+  return isFall ? `${what} fell from a peak of ${grouped(first)} to ${end}` : `${what} grew from at most ${grouped(first)} to ${end}`
 }
 
 const MARK_TEXTS: Readonly<Record<SeriesJson['marks'][number]['kind'], string>> = {

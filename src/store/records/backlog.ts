@@ -1,16 +1,19 @@
 /** Mail that waits, once a minute: recipients by queue, and the age of the oldest message. After SERIES_MINUTES, the maximum of each hour. */
-import { HOUR, type Duration, type QueueTime } from '../../system/clock.ts'
+import { HOUR, MINUTE, type Duration, type QueueTime } from '../../system/clock.ts'
 import { RecordTable } from './record-table.ts'
 import { SERIES_HOURS, SERIES_MINUTES } from './series.ts'
 
 export const BACKLOG_QUEUES = ['incoming', 'active', 'deferred', 'hold', 'scheduled'] as const
 
 export interface Backlog extends Readonly<Record<(typeof BACKLOG_QUEUES)[number], number>> {
-  /** Begin of the minute; of old samples, of the hour. */
+  /** Begin of the minute at whose end the queue was counted; of old samples, of the hour. */
   readonly at: QueueTime
   /** Age of the oldest message in the queue; 0 without mail. */
   readonly oldest: Duration
 }
+
+/** Time of the count. */
+export const countedAt = ({ at }: Pick<Backlog, 'at'>): QueueTime => at + MINUTE
 
 /** Recipients that wait for delivery. */
 export const waitingOf = ({ incoming, active, deferred }: Backlog): number => incoming + active + deferred

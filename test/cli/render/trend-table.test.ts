@@ -24,7 +24,7 @@ test('the queue over time on a terminal of 80 columns', () => {
   }
   const display = { width: 80, coloured: false }
   expect(trendText(trend, { clock: { zone: () => ({ offset: 0, name: 'UTC' }) }, display })).toMatchInlineSnapshot(`
-    "At the only count so far, 301 recipients waited. Delivered: 940; deferred:
+    "At most 301 recipients waited, last counted 6h ago. Delivered: 940; deferred:
     5,300; bounced: 2.
 
     FROM             accepted delivered deferred bounced waiting p95

@@ -1,4 +1,7 @@
-/** Marks of what changed the relay: many of a minute become one, and they are stored though the backlog cannot be counted. */
+/**
+ * The backlog is counted at the end of each minute. Marks of what changed the relay: many of a minute become one, and they are stored though the
+ * backlog cannot be counted.
+ */
 import { expect, test } from 'vitest'
 import { QueueSeries } from '../../../src/daemon/upkeep/queue-series.ts'
 import { StoreUnavailable, type QueueStore } from '../../../src/store/queue-store.ts'
@@ -56,5 +59,15 @@ test('marks are stored while the backlog cannot be counted, and those that were 
     'suspended 25 destinations or providers',
     ...[0, 1, 2].map((n) => `suspended b${n}.example`),
   ])
+  await series.stop()
+})
+
+test('the queue is counted when a minute ends, and the count is kept as that of this minute', async () => {
+  const { world, series } = await opened()
+  const minute = Math.floor(world.clock.now() / MINUTE) * MINUTE
+  const counted = async () => (await world.store.records.backlogs.of(0, Number.MAX_SAFE_INTEGER)).map(({ at }) => at - minute)
+  expect(await counted()).toEqual([])
+  await world.advance(2 * MINUTE)
+  expect(await counted()).toEqual([0, MINUTE])
   await series.stop()
 })
