@@ -173,7 +173,7 @@ async function planAnswer(deps: ScreenDeps, request: PlanRequest, view: View): P
   again.delete('problem')
   const key = createHash('sha256').update(`${plan.token} ${view.now}`).digest('hex')
   const facts = {
-    plan: { ...plan, operation: asked.operation },
+    plan: { ...plan, operation: asked.operation, release: asked.release, class: asked.class },
     selection,
     cause: causeFilter === null ? null : deps.causes.known(causeFilter, request),
     words,

@@ -1,4 +1,6 @@
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ApiConnection, localEndpoint } from '../../src/cli/queue-client/api-connection.ts'
 import { adminSocketPath } from '../../src/daemon/admin/socket-path.ts'
@@ -102,6 +104,11 @@ describe('without a daemon', () => {
     expect((await operator.run(['queue', 'reclass', 'fast'])).code).toBe(64)
     const unknown = await operator.run(['queue', 'reclass', '--all', 'slow'])
     expect([unknown.code, unknown.err]).toEqual([65, expect.stringContaining('there is no class "slow"')])
+    const file = join(operator.directory, 'classes.toml')
+    writeFileSync(file, 'default_class = "bulk"\n[class.fast]\nweight = 100\n[class.bulk]\nweight = 1\n', { mode: 0o600 })
+    expect(await operator.says('queue', 'reclass', '--all', 'fast', '--dry-run', '--config', file)).toContain(
+      '3 messages would have the class fast; nothing was changed\n',
+    )
   })
 
   test('reschedule names one time, lists scheduled mail, and is undone', async () => {
@@ -110,7 +117,10 @@ describe('without a daemon', () => {
       expect((await operator.run([...orders, ...wrong])).code).toBe(64)
     expect((await operator.run(['queue', 'reschedule', '4xxxxxxxxxxx', '--in', '2h'])).code).toBe(65)
     const dry = await operator.says(...orders, '--in', '2h', '--dry-run')
-    expect(dry).toContain('2 messages would be rescheduled; nothing was changed\n')
+    expect(dry).toContain('2 messages would be rescheduled to 2h from now; nothing was changed\n')
+    expect(await operator.says(...orders, '--at', '2026-11-20T10:30:00Z', '--dry-run')).toContain(
+      '2 messages would be rescheduled to 2026-11-20T10:30:00Z; nothing was changed\n',
+    )
     expect(await operator.says(...orders, '--in', '2h')).toBe('2 messages rescheduled\n')
     expect((await listed('--queue', 'scheduled')).map(({ next_attempt_time: next }) => next)).toEqual([
       NOW / 1000 + 7200,

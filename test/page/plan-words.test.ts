@@ -44,7 +44,9 @@ test('a reschedule is asked for its time, and then planned', async () => {
   expect(await screens.text(`${selection}&not_before=soon`)).toContain('A time is expected')
   const plan = await screens.text(`${selection}&not_before=2h`)
   expect(plan).toContain('Reschedule 3 messages?')
+  expect(plan).toContain('No delivery begins within 2h of your confirmation. The lifetime is counted from that time.')
   expect(plan).toContain('deferd queue reschedule --in=2h --sender app@us.example')
+  expect(await screens.text(`${selection}&not_before=2126-11-24T08:00:00Z`)).toContain('No delivery begins before 2126-11-24 08:00:00 UTC.')
 })
 
 test('a reclass is asked for its class, and is offered where there are several', async () => {
@@ -60,6 +62,7 @@ test('a reclass is asked for its class, and is offered where there are several',
   expect(question).toMatch(/type="hidden" name="class" value="bulk"/)
   const plan = await page.text(`${selection}&to_class=fast`)
   expect(plan).toContain('Change class 1 message?')
+  expect(plan).toContain('Deliveries have their turns in the class fast. Expiry')
   expect(plan).toContain('deferd queue reclass --class bulk fast')
   await classed.close()
 })
@@ -78,7 +81,9 @@ test('the number is typed as it is printed, or without separators', () => {
     told_senders: false,
     undo: null,
     operation: 'delete',
-  }
+    release: null,
+    class: null,
+  } as const
   const facts = {
     plan,
     selection: '',

@@ -2,7 +2,8 @@
 import { asSentence, transferText } from '../../presentation/text.ts'
 import { returnTime } from '../../presentation/expiry-words.ts'
 import { actionWords } from '../../presentation/action-words.ts'
-import { ERASE, RESEND, type OperationName, type PassedOver } from '../../queue/operation-request.ts'
+import { ERASE, RESEND, type AskedOperation, type OperationName, type PassedOver } from '../../queue/operation-request.ts'
+import { namedTimeText } from '../../queue/operation-words.ts'
 import type { OperationJson, OperationPlanJson } from '../../resources/operation-json.ts'
 import { asCommand, type ApiCall } from '../markup/command-lines.ts'
 import { causeTitle, destinationsText } from '../../resources/cause-json.ts'
@@ -13,7 +14,7 @@ import { html, type Html, type Part } from '../../presentation/html.ts'
 import { linkTo, messageLink } from '../markup/links.ts'
 import { marked, shapeOf } from '../markup/marks.ts'
 import { facts } from '../markup/html-table.ts'
-import { byteSize, clockTime, count, distance, messages, plural } from '../markup/times.ts'
+import { byteSize, clockTime, count, distance, messages, plural, zonedTime } from '../markup/times.ts'
 import { passedOverTexts } from '../../presentation/passed-over.ts'
 import type { View } from '../markup/view.ts'
 import { breakable } from '../markup/long-words.ts'
@@ -62,13 +63,12 @@ const TEXTS: Readonly<Record<OperationName, Verb>> = {
   restore: { name: 'Restore', about: 'Each message returns from the trash to the queue.', past: 'restored' },
   reschedule: {
     name: 'Reschedule',
-    about: 'No delivery begins before that time, and the lifetime is counted from it.',
+    about: 'The lifetime is counted from that time.',
     past: 'rescheduled',
   },
   reclass: {
     name: 'Change class',
-    about:
-      'Its deliveries have their turns in the other class. Expiry and the next retry stay. A message that has the class already stays as it is.',
+    about: 'Expiry and the next retry stay. A message that has the class already stays as it is.',
     past: 'given another class',
   },
 }
@@ -108,7 +108,7 @@ const textsOf = (operation: string): Verb | null => DEPARTED.get(operation) ?? (
 const nameOf = (operation: string): string => textsOf(operation)?.name ?? asSentence(actionWords(operation))
 
 interface PlanFacts {
-  readonly plan: OperationPlanJson & Pick<OperationJson, 'operation'>
+  readonly plan: OperationPlanJson & Pick<AskedOperation, 'operation' | 'release' | 'class'>
   /** Selection for people: `from app@example.com`. */
   readonly selection: string
   /** The cause that the filter selects; null when it selects none that was shown. */
@@ -210,6 +210,15 @@ function confirmation(view: View, { plan, back, again, key }: PlanFacts): Html {
   </form>`
 }
 
+/** The time or the class that the messages get; null for an operation without a choice. A span is counted when the plan is carried out. */
+function choiceText(view: View, { release, class: named }: PlanFacts['plan']): string | null {
+  if (named !== null) return `Deliveries have their turns in the class ${named}.`
+  if (release === null) return null
+  return release.kind === 'span'
+    ? `No delivery begins within ${namedTimeText(release)} of your confirmation.`
+    : `No delivery begins before ${zonedTime(view, release.at)}.`
+}
+
 /** The dry run. Nothing has changed yet. */
 export function planScreen(view: View, planned: PlanFacts): Screen {
   const { plan, words, call, back, problem } = planned
@@ -228,7 +237,7 @@ export function planScreen(view: View, planned: PlanFacts): Screen {
           ? html`<p>No message can be changed by this operation.</p>
               ${passedOverText(plan) === null ? null : facts([['others', passedOverText(plan)]])}
               <p class="buttons"><a class="button" href="${linkTo(view, back)}" data-close>Back</a></p>`
-          : html`<p>${about}</p>
+          : html`<p>${[choiceText(view, plan), about].filter((one) => one !== null).join(' ')}</p>
               ${planFacts(view, { ...plan, cause: planned.cause })}${examplesOf(view, plan)}${confirmation(view, planned)}`
       }
       ${asCommand(words, call)}

@@ -21,6 +21,7 @@ import { returnTime } from '../../../presentation/expiry-words.ts'
 import { recordsByName } from '../../../presentation/recipient-status.ts'
 import { endsAttempts } from '../../../queue/operation-rounds.ts'
 import { grouped, maskControls, jsonLine, plural, transferText } from '../../../presentation/text.ts'
+import { namedTimeText } from '../../../queue/operation-words.ts'
 import { passedOverTexts } from '../../../presentation/passed-over.ts'
 import { messageRowJson } from '../../../resources/message-row-json.ts'
 import { listHeading, listRow } from '../../render/list-row.ts'
@@ -29,8 +30,6 @@ interface Verb {
   readonly operation: OperationName
   readonly summary: string
   readonly past: string
-  /** Of a dry run, where messages are selected that stay as they are: `would have that class`. */
-  readonly planned?: string
   readonly doing: string
   readonly note: string
 }
@@ -96,7 +95,6 @@ const VERBS: readonly Verb[] = [
     operation: 'reclass',
     summary: 'give messages another class of mail',
     past: 'given another class',
-    planned: 'would have that class',
     doing: 'giving another class',
     note: 'The class is the last operand. Deliveries in progress go on; what is deferred then waits in the other class. Expiry and the next retry stay. `deferd operation undo` gives messages their former classes.',
   },
@@ -180,21 +178,30 @@ async function rehearse(shell: Shell, config: Config, client: QueueClient, order
   return tally
 }
 
-function outcomeOf(
-  { operation, past, planned = `would be ${past}` }: Verb,
-  { matched, changed, inTransfer, ...passed }: OperationSummary,
-  { dryRun }: Options,
-): string {
+/** `would be rescheduled to 2h from now`. A reclass selects messages that have the class already. */
+function plannedText({ past }: Verb, { release, class: named }: CommandedOperation): string {
+  if (named !== null) return `would have the class ${named}`
+  const time = release === null ? '' : ` to ${namedTimeText(release)}${release.kind === 'span' ? ' from now' : ''}`
+  return `would be ${past}${time}`
+}
+
+function outcomeOf(verb: Verb, order: CommandedOperation, { matched, changed, inTransfer, ...passed }: OperationSummary): string {
+  const { operation, past } = verb
   const stand = inTransfer > 0 && endsAttempts(operation) ? [transferText(inTransfer)] : passedOverTexts(passed)
-  if (dryRun === true) return [`${plural(matched, 'message')} ${planned}`, ...stand, 'nothing was changed'].join('; ')
+  if (order.dryRun) return [`${plural(matched, 'message')} ${plannedText(verb, order)}`, ...stand, 'nothing was changed'].join('; ')
   return [`${plural(changed, 'message')} ${past}${matched > changed ? ` of ${grouped(matched)}` : ''}`, ...stand].join('; ')
 }
 
-async function report(shell: Shell, verb: Verb, tally: OperationSummary, options: Options): Promise<void> {
+interface Ordered {
+  readonly verb: Verb
+  readonly order: CommandedOperation
+}
+
+async function report(shell: Shell, { verb, order }: Ordered, tally: OperationSummary, { json }: Options): Promise<void> {
   const { inTransfer, ...counts } = tally
-  if (options.json === true)
-    await shell.stdout.write(jsonLine({ operation: verb.operation, dry_run: options.dryRun === true, ...counts, in_transfer: inTransfer }))
-  else await shell.stdout.write(`${outcomeOf(verb, tally, options)}\n`)
+  if (json === true)
+    await shell.stdout.write(jsonLine({ operation: order.operation, dry_run: order.dryRun, ...counts, in_transfer: inTransfer }))
+  else await shell.stdout.write(`${outcomeOf(verb, order, tally)}\n`)
   if (tally.unknown.length > 0) {
     const [first = ''] = tally.unknown
     const others = tally.unknown.length > 1 ? ` and ${grouped(tally.unknown.length - 1)} more` : ''
@@ -218,14 +225,14 @@ async function operate(shell: Shell, config: Config, verb: Verb, { ids, class: n
     }
     if (options.dryRun === true) {
       const tally = options.json === true ? await client.perform(order) : await rehearse(shell, config, client, order)
-      return await report(shell, verb, tally, options)
+      return await report(shell, { verb, order }, tally, options)
     }
     const total = await countOf(shell, client, order, options)
     if (!(await isConfirmed(shell, order.operation, { matched: total, yes: options.yes === true }))) {
       await shell.stdout.write('Nothing was changed.\n')
       return
     }
-    await report(shell, verb, await performed(shell, client, order, { doing: verb.doing, total }), options)
+    await report(shell, { verb, order }, await performed(shell, client, order, { doing: verb.doing, total }), options)
   } finally {
     await client.close()
   }
