@@ -303,30 +303,6 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await page.getByText(/^paused at/).waitFor()
   })
 
-  test('Now tells that a destination was suspended, and moves nothing', async () => {
-    const page = await loggedIn()
-    await page.getByText('live', { exact: true }).waitFor()
-    const table = page.locator('table.where')
-    const before = await table.boundingBox()
-    const other = await page.context().newPage()
-    await other.goto(`${daemon.url}destinations/${encodeURIComponent('smtp:[127.0.0.1]:9')}/suspend`)
-    await other.getByRole('button', { name: 'Suspend' }).click()
-    const changed = page.getByText('What needs attention has changed.')
-    await changed.waitFor()
-    expect(await table.boundingBox()).toEqual(before)
-    // The destination may have died before, which is a change too.
-    await expect
-      .poll(async () => {
-        if (await changed.isVisible()) await page.getByRole('link', { name: 'Show it' }).click()
-        return page.getByText(': suspended by page:alice').first().isVisible()
-      })
-      .toBe(true)
-    expect(await changed.isVisible()).toBe(false)
-    await page.getByRole('link', { name: 'Resume…' }).click()
-    await page.getByRole('button', { name: 'Resume' }).click()
-    await page.getByRole('link', { name: 'Suspend…' }).waitFor()
-  })
-
   test('an open screen has the present state in its sentences and rows, without being loaded again', async () => {
     const page = await loggedIn()
     const row = page.locator('table.where tbody tr').filter({ hasText: 'smtp:[127.0.0.1]:9' })

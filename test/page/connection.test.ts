@@ -168,6 +168,42 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     expect(await words()).toEqual(['dead', 'Connection refused'])
   })
 
+  test('an open Now renews what needs attention in its place, dates what does not any more, and tells of other conditions', async () => {
+    const page = await liveTab()
+    const items = page.locator('.attention > li')
+    const item = items.filter({ hasText: `smtp:${DEAD_HOST}` })
+    const told = page.getByText('What needs attention has changed.')
+    const textOf = async () => (await item.textContent())?.replaceAll(/\s+/g, ' ') ?? ''
+    await runUntil(page, async () => (await textOf()).includes('does not answer'), seconds(1))
+    const names = () => items.evaluateAll((all) => all.map((one) => one.getAttribute('data-renewed')))
+    const before = await names()
+    const other = await page.context().newPage()
+    await other.goto(`${proxy.url}destinations/${encodeURIComponent(`smtp:${DEAD_HOST}`)}/suspend`)
+    await other.getByRole('button', { name: 'Suspend' }).click()
+    await other.getByRole('link', { name: 'Resume…' }).waitFor()
+    await item.getByRole('link', { name: 'Look' }).focus()
+    await runUntil(page, async () => (await textOf()).includes('suspended by page:alice'), seconds(1))
+    expect([await names(), await told.isVisible(), await page.evaluate('isSameDocument')]).toEqual([before, false, true])
+    expect(await item.getByRole('link', { name: 'Look' }).evaluate((element) => element.matches(':focus'))).toBe(true)
+    // A print without the item.
+    await page.route(page.url(), async (asked) => {
+      const answer = await asked.fetch()
+      await asked.fulfill({
+        response: answer,
+        body: (await answer.text()).replace(/<li[^>]*data-renewed="attention destination .*?<\/li>/s, ''),
+      })
+    })
+    await runUntil(page, () => told.isVisible(), seconds(1))
+    expect(await textOf()).toMatch(/suspended by page:alice.* as of \d\d:\d\d:\d\d/)
+    expect(await names()).toEqual(before)
+    await page.unroute(page.url())
+    await runUntil(page, async () => !(await told.isVisible()), seconds(1))
+    expect(await textOf()).not.toMatch(/as of/)
+    await other.getByRole('link', { name: 'Resume…' }).click()
+    await other.getByRole('button', { name: 'Resume' }).click()
+    await other.getByRole('link', { name: 'Suspend…' }).waitFor()
+  })
+
   test('a stream that brings nothing for five seconds counts as cut, also while the server does not answer', async () => {
     const page = await liveTab()
     proxy.state = 'holds streams'

@@ -1,7 +1,5 @@
 /** The numbers that the script of the page takes from the state of the queue. */
 import { expect, test } from 'vitest'
-import { conditionsOf } from '../../src/page/screens/now-screen.ts'
-import type { NowJson } from '../../src/resources/status-json.ts'
 import * as browser from '../../src/page/browser/live-values.js'
 import { LARGEST } from '../../src/queue/queue-status.ts'
 
@@ -58,53 +56,4 @@ test('a destination that is not one of the largest keeps its number', () => {
 test('a value that is no number changes nothing', () => {
   expect(browser.liveNumber(now([destination('a.example', 1, null)]), 'largest_destinations/a.example/in_flight')).toBeNull()
   for (const value of [null, 'text', [], {}]) expect(browser.liveNumber(value, 'rates/last_10s/accepted')).toBeNull()
-})
-
-test('conditions are the same in any order, and differ by state and kind', () => {
-  const [first, second] = [
-    { destination: 'a.example', state: 'dead' },
-    { destination: 'b.example', state: 'suspended' },
-  ]
-  const conditions = (closed: readonly object[], attention: readonly object[] = []) =>
-    browser.conditionsOf({ ...now([], closed), attention })
-  expect(conditions([first, second])).toBe(conditions([second, first]))
-  expect(conditions([first])).not.toBe(conditions([{ ...first, state: 'suspended' }]))
-  expect(conditions([], [{ kind: 'warnings', count: 1 }])).toBe(conditions([], [{ kind: 'warnings', count: 2 }]))
-  expect(conditions([], [{ kind: 'warnings' }])).not.toBe(conditions([]))
-  expect(browser.conditionsOf({ ...now([], []), attention: [], refusing_destinations: [{ destination: 'c.example' }] })).not.toBe(
-    conditions([]),
-  )
-  const throttled = { kind: 'throttled', largest_destinations: ['big.example'] }
-  expect(browser.conditionsOf({ ...now([], []), attention: [], troubles: [throttled] })).not.toBe(conditions([]))
-})
-
-test('the conditions of subscriptions are those of the screen', () => {
-  const one = { name: 'app', state: 'active', parked: 0, tries: 0 }
-  const subscriptions = [
-    one,
-    { tries: 3 },
-    { tries: 4 },
-    { parked: 2, tries: 3 },
-    { parked: 2, tries: 5 },
-    { state: 'disabled', parked: 1 },
-    { name: 'b', tries: 9 },
-  ]
-  const all = subscriptions.map((members) => {
-    const value = {
-      closed_destinations: [],
-      refusing_destinations: [],
-      troubles: [
-        { kind: 'throttled', largest_destinations: ['big.example'] },
-        { kind: 'dead', largest_destinations: ['x.example'] },
-      ],
-      attention: [],
-      subscriptions: [{ ...one, ...members }],
-    } as const
-    expect(browser.conditionsOf(value)).toBe(conditionsOf(value as unknown as NowJson))
-    return browser.conditionsOf(value)
-  })
-  expect(all[0]).toBe(all[1])
-  // A target that fails needs an operator first, and is told with what it refused.
-  expect(all[4]).toBe(all[2])
-  expect(new Set(all).size).toBe(5)
 })

@@ -25,33 +25,6 @@ export function memberAt(value, path) {
   return found
 }
 
-/** Failed tries after which a subscription needs attention (TRIES of src/page/screens/system/subscription-marks.ts). */
-const TRIES = 4
-
-/**
- * The conditions that need attention, in order: destinations that are dead or suspended or refuse all mail, or hold up much of it, others by
- * their kind, and subscriptions to events. The page of Now has those that it shows in the same form.
- * @param {unknown} value
- * @returns {string}
- */
-export function conditionsOf(value) {
-  const list = (/** @type {string} */ name) => {
-    const found = memberAt(value, name)
-    return Array.isArray(found) ? found : []
-  }
-  const closed = list('closed_destinations').map(({ destination, state }) => `${destination} ${state}`)
-  const refusing = list('refusing_destinations').map(({ destination }) => `${destination} refusing`)
-  const throttled = list('troubles').flatMap(({ kind, largest_destinations: [name] }) =>
-    kind === 'throttled' ? [`${name} throttled`] : [],
-  )
-  const kinds = list('attention').map(({ kind }) => String(kind))
-  const failing = list('subscriptions').flatMap(({ name, state, parked, tries }) => {
-    const condition = state === 'disabled' ? 'disabled' : tries >= TRIES ? 'failing' : parked > 0 ? 'parked' : null
-    return condition === null ? [] : [`events ${name} ${condition}`]
-  })
-  return JSON.stringify([...closed, ...refusing, ...throttled, ...kinds, ...failing].toSorted())
-}
-
 /**
  * The number at a path; null when the value does not tell it, so that the shown one stays. A queue or destination without mail, and
  * an address without connections, is absent from the lists.

@@ -4,7 +4,7 @@
  * or vanish. A hidden tab holds no connection.
  */
 import { loginLink } from './loaded-screen.js'
-import { conditionsOf, liveNumber, memberAt } from './live-values.js'
+import { liveNumber, memberAt } from './live-values.js'
 import { isAiming, isAtWork, renewScreen, renewStates, watchClicks } from './renewal.js'
 import { listenShared } from './shared-stream.js'
 import { count, rate, relative } from './text-forms.js'
@@ -74,8 +74,7 @@ function showLight(value) {
 const ageLight = () => light?.classList.toggle('old', Date.now() - lightAt > LIGHT_AGE)
 
 /**
- * Tells of records that are newer than the first one of the list, and of other conditions than those that are shown. The lists
- * themselves do not change under the pointer.
+ * Tells of records that are newer than the first one of the list. The list itself does not change under the pointer.
  * @param {unknown} value
  */
 function showNews(value) {
@@ -83,8 +82,6 @@ function showNews(value) {
   const newest = memberAt(value, 'records/0/id')
   if (news instanceof HTMLElement && (typeof newest === 'number' || typeof newest === 'string'))
     news.hidden = String(newest) === news.dataset['newest']
-  const changed = document.querySelector('[data-conditions]')
-  if (changed instanceof HTMLElement) changed.hidden = conditionsOf(value) === changed.dataset['conditions']
 }
 
 /** A part of the screen that is replaced when what it waits for has come. */

@@ -63,16 +63,46 @@ function clear(/** @type {Element} */ row) {
   for (const cell of row.querySelectorAll('td')) if (cell.querySelector('[data-live]') === null) cell.textContent = '–'
 }
 
-/** The elements of which a newer print of the screen has others, by their names. Rows keep their places. */
+/** An item that stays while its list is renewed has the time of its last print, and its times stand. */
+function date(/** @type {Element} */ item) {
+  if (item.classList.contains('former')) return
+  item.classList.add('former')
+  for (const time of item.querySelectorAll('[data-relative]')) time.removeAttribute('data-relative')
+  const print = item.closest('section')?.querySelector('.heading .aside')?.textContent?.trim() ?? ''
+  item.querySelector('.what')?.append(' ', Object.assign(document.createElement('span'), { className: 'faint', textContent: print }))
+}
+
+/** The elements of which a newer print of the screen has others, by their names. Rows and items keep their places. */
 const renewedPairs = (/** @type {Document} */ loaded) =>
   [...document.querySelectorAll('[data-renewed]')].flatMap((old) => {
     const fresh = loaded.querySelector(`[data-renewed="${CSS.escape(old.getAttribute('data-renewed') ?? '')}"]`)
-    if (fresh === null && old.matches('tr')) clear(old)
-    return fresh === null || fresh.outerHTML === old.outerHTML || isInUse(old) ? [] : [{ old, fresh }]
+    if (fresh?.outerHTML === old.outerHTML) return []
+    if (fresh !== null && !isInUse(old)) return [{ old, fresh }]
+    if (old.matches('li')) date(old)
+    else if (fresh === null && old.matches('tr')) clear(old)
+    return []
   })
 
-/** The link that has the focus, to find it again. */
-const focusedLink = () => document.activeElement?.getAttribute('href') ?? null
+/** The names of the items that need attention. */
+const itemsOf = (/** @type {Document} */ one) =>
+  [...one.querySelectorAll('.attention > li')].map((item) => item.getAttribute('data-renewed'))
+
+/** Tells of items that the screen lacks, or that the newer print has no more. */
+function announceItems(/** @type {Document} */ loaded) {
+  const notice = document.querySelector('[data-changed]')
+  const [shown, fresh] = [itemsOf(document), itemsOf(loaded)]
+  if (notice instanceof HTMLElement) notice.hidden = shown.length === fresh.length && shown.every((name) => fresh.includes(name))
+}
+
+/** The links of the screen to the same place, in order. */
+const linksTo = (/** @type {string} */ href) => [...document.querySelectorAll(`#main a[href="${CSS.escape(href)}"]`)]
+
+/** The link that has the focus, by its place and its position among the links to there, to find it again. */
+function focusedLink() {
+  const link = document.activeElement
+  const href = link?.getAttribute('href') ?? null
+  return link === null || href === null ? null : { href, position: linksTo(href).indexOf(link) }
+}
 
 /**
  * Loads the screen and replaces elements of it. Returns null when the session has ended, and false while a person is at work. Rejects without a
@@ -90,7 +120,7 @@ async function replaced(those) {
     addCharts(fresh)
     addCopying(fresh)
   }
-  const again = focused === null ? null : document.querySelector(`#main a[href="${CSS.escape(focused)}"]`)
+  const again = focused === null ? null : linksTo(focused.href)[focused.position]
   if (document.activeElement === document.body && again instanceof HTMLElement) again.focus()
   return loaded
 }
@@ -100,7 +130,10 @@ async function replaced(those) {
  * @returns {Promise<'renewed' | 'later' | 'ended'>}
  */
 export async function renewStates() {
-  const loaded = await replaced(renewedPairs)
+  const loaded = await replaced((print) => {
+    announceItems(print)
+    return renewedPairs(print)
+  })
   return loaded === null ? 'ended' : loaded === false ? 'later' : 'renewed'
 }
 

@@ -10,6 +10,7 @@ import { destinationLink, linkTo, logLink, messageLink } from '../markup/links.t
 import { hintPart, shapeOf, toneOf } from '../markup/marks.ts'
 import { longText, replyPart } from '../markup/reply.ts'
 import { table, type Column } from '../markup/html-table.ts'
+import { renewed } from '../markup/renewed.ts'
 import { LIMITS, nowTables } from './now-tables.ts'
 import { nowSentence } from './now-sentence.ts'
 import { howOld, queueStrip, flowFigures, type NowFacts } from './now-figures.ts'
@@ -17,27 +18,43 @@ import { countingNotice, figuresMissing, untilCounted } from './counting-screen.
 import { age, clockText, clockTime, count, distance, instantOf, messages, plural, waits } from '../markup/times.ts'
 import { instantText } from '../markup/time-range.ts'
 import type { AttentionJson, DestinationTroubleJson } from '../../resources/status-json.ts'
-import { conditionOf as subscriptionCondition, subscriptionLink, trouble } from './system/subscription-marks.ts'
+import { subscriptionLink, trouble } from './system/subscription-marks.ts'
 import { visiblePattern, type View } from '../markup/view.ts'
 import { nextPart, stateCell } from './destinations-screen.ts'
 import { breakable, destinationPart } from '../markup/long-words.ts'
 
+/**
+ * Names of troubles, by which an open screen finds them again: the destination, or the kind and host of several, with their position among
+ * those of the same kind and host.
+ */
+function troubleNames(troubles: readonly DestinationTroubleJson[]): readonly string[] {
+  const seen = new Map<string, number>()
+  return troubles.map(({ destinations, largest_destinations: [only = ''], kind, host }) => {
+    if (destinations === 1) return `destination ${only}`
+    const group = `${kind} ${host ?? ''}`
+    const position = (seen.get(group) ?? 0) + 1
+    seen.set(group, position)
+    return `${group} ${position}`
+  })
+}
+
 /** Destinations with one reason: their only name, or their number with the names of the largest. */
-function troubleItem(view: View, one: DestinationTroubleJson): Html {
+function troubleItem(view: View, one: DestinationTroubleJson, name: string): Html {
   const [only = ''] = one.largest_destinations
   const isOne = one.destinations === 1
   const names = joined(
-    one.largest_destinations.map((name) => destinationPart(view, name)),
+    one.largest_destinations.map((largest) => destinationPart(view, largest)),
     ', ',
   )
   const more = isOne ? null : html` <span class="faint">${names}${one.destinations > one.largest_destinations.length ? ', …' : null}</span>`
-  return attentionItem(
-    shapeOf(one.kind),
+  return attentionItem({
+    name,
+    mark: shapeOf(one.kind),
     // The number has a place of its own, because the sentence may be cut.
-    html`${longText(one.text.slice(0, -waitingText(one.waiting).length))}${more}${hintPart(one.hint)}`,
-    isOne ? destinationLink(view, only) : linkTo(view, 'causes'),
-    html`<span class="figure">${waits(one.waiting)}</span> ${isOne ? reopening(view, only, one.kind) : null}`,
-  )
+    sentence: html`${longText(one.text.slice(0, -waitingText(one.waiting).length))}${more}${hintPart(one.hint)}`,
+    link: isOne ? destinationLink(view, only) : linkTo(view, 'causes'),
+    beside: html`<span class="figure">${waits(one.waiting)}</span> ${isOne ? reopening(view, only, one.kind) : null}`,
+  })
 }
 
 /** Maximum number of sentences about destinations. The others are in the list of all. */
@@ -106,11 +123,20 @@ function conditionOf(view: View, one: AttentionJson, { limits }: Pick<NowJson, '
   }
 }
 
-const attentionItem = (mark: Html, sentence: Html, link: string | null, beside: Html | null = null): Html =>
-  html`<li>
+interface AttentionItem {
+  /** Name by which an open screen finds the item in a newer print; different for all items. */
+  readonly name: string
+  readonly mark?: Html
+  readonly sentence: Html
+  readonly link: string
+  readonly beside?: Html
+}
+
+const attentionItem = ({ name, mark = shapeOf('warning'), sentence, link, beside }: AttentionItem): Html =>
+  html`<li ${renewed(`attention ${name}`)}>
     ${mark}
     <div class="what">${sentence}</div>
-    ${beside}${link === null ? null : html`<a class="button" href="${link}">Look</a>`}
+    ${beside}<a class="button" href="${link}">Look</a>
   </li>`
 
 function reopening(view: View, destination: string, kind: DestinationTroubleJson['kind']): Html | null {
@@ -124,21 +150,25 @@ function attentionList(view: View, now: NowJson): Html | null {
   const { troubles, attention, subscriptions, as_of: at } = now
   const events = subscriptions.flatMap((one) => {
     const sentence = trouble(view, one)
-    return sentence === null ? [] : [attentionItem(shapeOf('warning'), sentence, subscriptionLink(view, one.name))]
+    return sentence === null ? [] : [attentionItem({ name: `events ${one.name}`, sentence, link: subscriptionLink(view, one.name) })]
   })
   if (troubles.length + attention.length + events.length === 0) return null
   const further = troubles.slice(MOST_SENTENCES).reduce((sum, { destinations }) => sum + destinations, 0)
+  const names = troubleNames(troubles)
   const items = [
-    ...attention.map((one) => attentionItem(shapeOf('warning'), ...conditionOf(view, one, now))),
+    ...attention.map((one) => {
+      const [sentence, link] = conditionOf(view, one, now)
+      return attentionItem({ name: one.kind, sentence, link })
+    }),
     ...events,
-    ...troubles.slice(0, MOST_SENTENCES).map((one) => troubleItem(view, one)),
+    ...troubles.slice(0, MOST_SENTENCES).map((one, position) => troubleItem(view, one, names[position] ?? '')),
     ...(further > 0
       ? [
-          attentionItem(
-            shapeOf('warning'),
-            html`${plural(further, 'further destination')} ${further === 1 ? 'needs' : 'need'} attention`,
-            linkTo(view, 'destinations'),
-          ),
+          attentionItem({
+            name: 'further destinations',
+            sentence: html`${plural(further, 'further destination')} ${further === 1 ? 'needs' : 'need'} attention`,
+            link: linkTo(view, 'destinations'),
+          }),
         ]
       : []),
   ]
@@ -147,7 +177,7 @@ function attentionList(view: View, now: NowJson): Html | null {
     html`<ul class="attention">
       ${items}
     </ul>`,
-    { aside: html`as of ${clockTime(view, at)}` },
+    { aside: html`<span ${renewed('attention time')}>as of ${clockTime(view, at)}</span>` },
   )
 }
 
@@ -232,31 +262,9 @@ function limitedPart(view: View): Html | null {
       </p>`
 }
 
-/** The conditions that need attention, in order. `conditionsOf` of the browser makes the same text. */
-export function conditionsOf({
-  closed_destinations: closed,
-  refusing_destinations: refusing,
-  troubles,
-  attention,
-  subscriptions,
-}: Pick<NowJson, 'closed_destinations' | 'refusing_destinations' | 'troubles' | 'attention' | 'subscriptions'>): string {
-  const failing = subscriptions.flatMap((one) => {
-    const condition = subscriptionCondition(one)
-    return condition === null ? [] : [`events ${one.name} ${condition}`]
-  })
-  const conditions = [
-    ...closed.map(({ destination, state }) => `${destination} ${state}`),
-    ...refusing.map(({ destination }) => `${destination} refusing`),
-    ...troubles.flatMap(({ kind, largest_destinations: [name] }) => (kind === 'throttled' ? [`${name ?? ''} throttled`] : [])),
-    ...attention.map(({ kind }) => kind),
-    ...failing,
-  ]
-  return JSON.stringify(conditions.toSorted())
-}
-
-/** Appears when the conditions that need attention change after the screen was loaded. */
-const changedConditions = (view: View, now: NowJson): Html =>
-  html`<p class="news below" role="status" data-conditions="${conditionsOf(now)}" hidden>
+/** Appears when an open screen lacks a condition that needs attention now, or has one that does not (browser/renewal.js). */
+const changedConditions = (view: View): Html =>
+  html`<p class="news below" role="status" data-changed hidden>
     What needs attention has changed. <a href="${linkTo(view, '')}">Show it</a>
   </p>`
 
@@ -292,7 +300,7 @@ export function nowScreen(view: View, facts: NowFacts): Screen {
     place: '',
     live: { path: 'api/v1/now', stream: 'api/v1/now/stream' },
     main: html`${heading} ${answer(nowSentence(visiblePattern(view) === null ? now : withoutPlaces(now)), oldestPart(view, now))}
-    ${limitedPart(view)} ${changedConditions(view, now)} ${attentionList(view, now)} ${figures}
+    ${limitedPart(view)} ${changedConditions(view)} ${attentionList(view, now)} ${figures}
     ${queued === 0 ? emptyQueue(view) : html`${whereItWaits(view, now)} ${howOld(view, now)}`} ${nowTables(view, now)}`,
   }
 }

@@ -43,7 +43,7 @@ export const triesOf = (view: View, { tries, next_try_time: next }: Subscription
     ? null
     : html`${count(tries)} failed ${tries === 1 ? 'try' : 'tries'}${next === null ? null : html`, the next ${due(view, next)}`}`
 
-/** Failed tries, over half a minute, after which a target needs an operator. `conditionsOf` of the browser has the same number. */
+/** Failed tries, over half a minute, after which a target needs an operator. */
 const TRIES_UNTIL_ATTENTION = 4
 
 /** Condition of a subscription that needs an operator; null for other subscriptions. */
