@@ -67,17 +67,20 @@ const sharedQueue = (relay: Relay, peers: Peers): LiveQueue => {
 }
 
 /** The nodes of a shared queue. Commands, which have no settings, are none of them. */
-export const sharedNodes = (relay: Relay, { me, peers, view }: SharingNode, clock: Clock): SharedNodes => {
+export const sharedNodes = (relay: Relay, { me, peers, view, silent }: SharingNode, clock: Clock): SharedNodes => {
   const { node_lease: lease, node_name: own } = relay.config
-  const daemons = () =>
-    (view()?.nodes ?? []).filter((one) => one.settings !== '').map((one) => ({ name: one.name, state: stateOf(one, lease) }))
+  const daemons = () => {
+    const quiet = silent()
+    const nodes = (view()?.nodes ?? []).filter(({ settings }) => settings !== '')
+    return nodes.map((one) => ({ id: one.id, name: one.name, state: stateOf(one, quiet.includes(one.id)) }))
+  }
   return {
     me,
     lease,
     own,
     clock,
     nodes: peers.nodes,
-    silent: () => daemons().flatMap(({ name, state }) => (state === 'silent' ? [name] : [])),
+    silent: () => daemons().filter(({ state }) => state === 'silent'),
     drained: () => drainedAll(daemons()).map(({ name }) => name),
     settings: () => peers.askEach('settings'),
     slots: () => peers.askEach('slots'),

@@ -106,6 +106,7 @@ async function openAsNode(joined: PostgresQueue, deps: SharedQueueDeps, ownershi
   const node = {
     me: joined.node,
     view: () => member.view,
+    silent: () => member.silent,
     isDraining: () => member.isDraining,
     questions: nodes,
     peers,

@@ -20,9 +20,9 @@ export function sharedNodes(view: Pick<QueueView, 'nodes'>): SharedNodes {
   return found
 }
 
-async function factsOf({ nodes, slots, ...shared }: SharedNodes): Promise<NodeFacts> {
+async function factsOf({ nodes, slots, silent, me }: SharedNodes): Promise<NodeFacts> {
   const [listed, lost, used] = await Promise.all([nodes.list(), nodes.lost(), slots()])
-  return { ...shared, nodes: listed, lost, slots: used }
+  return { me, nodes: listed, lost, slots: used, isSilent: ({ id }) => silent().some((one) => one.id === id) }
 }
 
 /** The nodes by name; null for a queue in a folder. */
@@ -43,7 +43,10 @@ export async function absentNodes({ nodes, clock }: QueueView): Promise<readonly
   const shared = nodes()
   return shared === null
     ? []
-    : absentNodesJson({ silent: shared.silent(), drained: shared.drained(), lost: await shared.nodes.lost() }, clock.wall)
+    : absentNodesJson(
+        { silent: shared.silent().map(({ name }) => name), drained: shared.drained(), lost: await shared.nodes.lost() },
+        clock.wall,
+      )
 }
 
 /** The settings of the node that answers, and those in which the nodes differ. */

@@ -24,6 +24,7 @@ import type { OrderedRun } from '../schedules/schedule-runner.ts'
 import type { DeliverySlots } from '../store/destination-status.ts'
 import type { LiveDestination } from '../queue/scheduler/destination.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
+import type { ListedNode } from '../store/membership/node-directory.ts'
 import type { QueueTally } from '../store/counts/queue-tally.ts'
 import type { Subscription } from '../store/outbox/subscription.ts'
 import type { SubscriptionChanges } from '../subscriptions/subscription-changes.ts'
@@ -83,8 +84,8 @@ export interface LiveQueue {
 export interface SharedNodes extends NodeChangesDeps {
   /** The number of the node that answers. */
   readonly me: OwnerId
-  /** Names of the nodes without a beat for longer than node_lease, as of the last beat of this one. */
-  readonly silent: () => readonly string[]
+  /** The nodes that this one has seen without a beat for node_lease, as of its last beat. */
+  readonly silent: () => readonly Pick<ListedNode, 'id' | 'name'>[]
   /** Names of the draining nodes when no node is active, as of the last beat of this one; empty otherwise. */
   readonly drained: () => readonly string[]
   /** Delivery slots of the nodes that answer within a second. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { OwnerId } from '../mail/message.ts'
 import type { DeliverySlots } from '../store/destination-status.ts'
 import type { ListedNode, LostNode } from '../store/membership/node-directory.ts'
-import { SECOND, type Duration } from '../system/clock.ts'
+import { SECOND } from '../system/clock.ts'
 import type { WallView } from '../system/wall-view.ts'
 import { count, time, type Json } from './members.ts'
 
@@ -12,7 +12,9 @@ const nodeShape = z.object({
   name: z.string(),
   state: z
     .enum(['active', 'draining', 'silent', 'lost'])
-    .describe('silent: without a beat for node_lease; lost: taken over by another node, until a node of the name joins or is forgotten'),
+    .describe(
+      'silent: without a beat for node_lease, as the node that answers has seen it; lost: taken over by another node, until a node of the name joins or is forgotten',
+    ),
   answers: z.boolean().describe('true for the node that answers this request'),
   shards: count.describe('of the 256 shards of destinations'),
   leased: count.describe('recipients in the active queue'),
@@ -77,8 +79,8 @@ export function settingsThatDiffer(nodes: readonly ListedNode[]): readonly strin
 export interface NodeFacts {
   readonly nodes: readonly ListedNode[]
   readonly lost: readonly LostNode[]
-  /** The parameter node_lease. */
-  readonly lease: Duration
+  /** True for a node without a sign of life. */
+  readonly isSilent: (node: ListedNode) => boolean
   /** The node that answers; null for a command, which asks the database. */
   readonly me: OwnerId | null
   /** Delivery slots of the nodes that answer in time. */
@@ -86,13 +88,11 @@ export interface NodeFacts {
 }
 
 /** State of a node that was not taken over. */
-export const stateOf = (
-  { beatAge, draining }: Pick<ListedNode, 'beatAge' | 'draining'>,
-  lease: Duration,
-): 'silent' | 'draining' | 'active' => (beatAge > lease ? 'silent' : draining ? 'draining' : 'active')
+export const stateOf = ({ draining }: Pick<ListedNode, 'draining'>, isSilent: boolean): 'silent' | 'draining' | 'active' =>
+  isSilent ? 'silent' : draining ? 'draining' : 'active'
 
 /** The nodes by name. A lost node has no settings that could differ. */
-export function nodesJson({ nodes, lost, lease, me, slots }: NodeFacts, wall: WallView): readonly NodeJson[] {
+export function nodesJson({ nodes, lost, isSilent, me, slots }: NodeFacts, wall: WallView): readonly NodeJson[] {
   const usual = usualSettings(nodes)
   const running = nodes.map((one): NodeJson => {
     const { id, name, beatAge, shards, leased, program, joinedAt, settings } = one
@@ -100,7 +100,7 @@ export function nodesJson({ nodes, lost, lease, me, slots }: NodeFacts, wall: Wa
     return {
       node: id,
       name,
-      state: stateOf(one, lease),
+      state: stateOf(one, isSilent(one)),
       answers: id === me,
       shards,
       leased,

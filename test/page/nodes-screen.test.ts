@@ -4,6 +4,7 @@ import { nodeScreen } from '../../src/cli/render/node-list.ts'
 import { nodeQuestion, nodesScreen } from '../../src/page/screens/system/nodes-screen.ts'
 import { VirtualClock } from '../../src/testkit/virtual/virtual-clock.ts'
 import type { NodeJson } from '../../src/resources/node-json.ts'
+import { nodeList } from '../../src/queries/nodes.ts'
 import type { QueueView } from '../../src/queries/queue-view.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { PageScreens } from '../support/page-screens.ts'
@@ -38,6 +39,38 @@ test('a drain of the last active node says that the relay stands still then, and
   const listed = (nodes: readonly NodeJson[]) => wordsIn(`<main>${nodesScreen(NODE_VIEW, { nodes, lease: 5 }).main?.markup ?? ''}`)
   expect(listed([active, drained])).not.toContain('no mail is accepted')
   expect(listed([node('n1', { state: 'draining' }), drained])).toContain(still)
+})
+
+test('a node with an old beat is not called silent unless the node that answers has seen it so: the database may have hung', async () => {
+  const world = await ApiWorld.open('memory')
+  try {
+    const { view } = world.api.api
+    const listed = ['n1', 'n2'].map((name, n) => ({ id: n + 1, name, settings: '{}', beatAge: 20_000, draining: false }))
+    const nodesWith = (silent: readonly { readonly id: number; readonly name: string }[]): QueueView =>
+      Object.create(view, {
+        nodes: {
+          value: () => ({
+            me: 1,
+            lease: 5_000,
+            silent: () => silent,
+            slots: async () => new Map(),
+            nodes: { list: async () => listed, lost: async () => [] },
+          }),
+        },
+      }) as QueueView
+    const states = async (silent: Parameters<typeof nodesWith>[0]) =>
+      (await nodeList(nodesWith(silent))).nodes?.map(({ state, beat_age: age }) => [state, age])
+    expect(await states([])).toEqual([
+      ['active', 20],
+      ['active', 20],
+    ])
+    expect(await states([{ id: 2, name: 'n2' }])).toEqual([
+      ['active', 20],
+      ['silent', 20],
+    ])
+  } finally {
+    await world.close()
+  }
 })
 
 test('screens that show settings say whose they are, where the nodes differ', async () => {

@@ -22,7 +22,7 @@ afterAll(() => world.close())
 test('nodes without a beat for a lease, and those that were taken over, need attention', async () => {
   const { view } = world.api.api
   const lost = { name: 'n3', taker: 'n2', lostAt: view.clock.now() - SECOND }
-  const nodes = () => ({ silent: () => ['n1'], drained: () => [], nodes: { lost: async () => [lost] } })
+  const nodes = () => ({ silent: () => [{ id: 1, name: 'n1' }], drained: () => [], nodes: { lost: async () => [lost] } })
   const shared: QueueView = Object.create(view, { nodes: { value: nodes } }) as QueueView
   const now = new Now(shared)
   expect((await now.value(null)).attention).toMatchObject([

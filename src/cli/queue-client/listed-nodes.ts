@@ -14,7 +14,7 @@ export async function listedNodes(directory: NodeDirectory, lease: Duration, wal
   const [nodes, lost] = [await directory.list(), await directory.lost()]
   const { answers } = await askNodes(directory, 'slots', { patience: ANSWER_LIMIT })
   const slots = new Map(answers.map(({ node, answer }) => [node.id, answer]))
-  return nodesJson({ nodes, lost, lease, me: null, slots }, wall)
+  return nodesJson({ nodes, lost, isSilent: ({ beatAge }) => beatAge > lease, me: null, slots }, wall)
 }
 
 /** The settings in which the nodes differ. */

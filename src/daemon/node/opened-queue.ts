@@ -17,6 +17,8 @@ export interface SharingNode {
   readonly me: OwnerId
   /** The nodes at the last beat; null before the first. */
   readonly view: () => NodesView | null
+  /** The nodes without a new beat for a lease. */
+  readonly silent: () => readonly OwnerId[]
   /** True after `deferd node drain`: the node gives its shards away and refuses mail. */
   readonly isDraining: () => boolean
   readonly questions: QuestionTable

@@ -105,6 +105,14 @@ export class Member implements Membership {
     return this.#view
   }
 
+  /**
+   * The nodes that this one has seen without a new beat for a lease. None directly after an outage of the database, when all beats are old: the
+   * answer is that of takeovers.
+   */
+  get silent(): readonly OwnerId[] {
+    return silentNodes(this.#observations, this.#deps.lease).map(({ id }) => id)
+  }
+
   /** Time of this node minus the time of the database at the last beat. At 30 s or more, no delivery begins. */
   get clocksApart(): Duration {
     return this.#clocksApart

@@ -19,7 +19,7 @@ const differing = (...configurations: readonly Parameters<typeof configFrom>[0][
     joinedAt: 0,
     settings: sharedSettings(configFrom({ myhostname: `n${n + 1}.example`, ...values })),
   }))
-  return nodesJson({ nodes, lost: [], lease: 5_000, me: null, slots: new Map() }, new WallView(() => 0)).map(
+  return nodesJson({ nodes, lost: [], isSilent: () => false, me: null, slots: new Map() }, new WallView(() => 0)).map(
     (one) => one.differing_settings,
   )
 }

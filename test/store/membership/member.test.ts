@@ -147,6 +147,21 @@ test('a silent node rests before it is taken over, within a lease and two beats'
   expect(a.member.owns('far.example')).toBe(true)
 })
 
+test('no node is silent after an outage of the database, though all beats are old', async () => {
+  const { start, advance } = cluster()
+  const [a, b] = await start(2)
+  if (a === undefined || b === undefined) return
+  await advance(10)
+  for (const { state } of [a, b]) state.reachable = false
+  await advance(20)
+  a.state.reachable = true
+  await advance(1)
+  expect(a.member.view?.nodes.find(({ id }) => id === b.table.me)?.beatAge).toBeGreaterThan(15_000)
+  expect(a.member.silent).toEqual([])
+  await advance(5)
+  expect(kinds(a)).toContain('node-taken-over')
+})
+
 test('a silent node is taken over when its lease has ended, not only at the next regular beat', async () => {
   const { start, advance } = cluster()
   const [a, b] = await start(2)
