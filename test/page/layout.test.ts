@@ -129,6 +129,18 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await page.close()
   })
 
+  test('the ages of messages stand in full rows', async () => {
+    const page = await opened(1440)
+    for (const width of [320, 375, 640, 720, 1024, 1280, 1440, 1920]) {
+      await page.setViewportSize({ width, height: 900 })
+      const tops = await page.locator('.ages li').evaluateAll((ages) => ages.map((one) => one.getBoundingClientRect().top))
+      const rows = [...Map.groupBy(tops, (top) => top).values()].map(({ length }) => length)
+      expect(tops.length, String(width)).toBe(10)
+      expect(new Set(rows).size, String(width)).toBe(1)
+    }
+    await page.close()
+  })
+
   test('on paper the screens keep their margins, and have neither buttons nor names without a value', async () => {
     const page = await opened(720)
     await page.emulateMedia({ media: 'print' })

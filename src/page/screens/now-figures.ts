@@ -61,8 +61,8 @@ function slotsPart({ deliveries }: NowJson): Html | null {
 export const flowFigures = (view: View, { now, series }: NowFacts): Html =>
   flowSection(view, series, { now, about: now === null ? null : slotsPart(now) })
 
-/** `40m`, `2h 40m` */
-const minutes = (value: number): string => span(value * MINUTE)
+/** `40m`, `2h 40m`, in one line. */
+const minutes = (value: number): string => span(value * MINUTE).replace(' ', '\u00a0')
 
 /** The messages of the queue by age. Each count leads to the messages behind it. */
 export function howOld(view: View, { ages }: NowJson): Html | null {
