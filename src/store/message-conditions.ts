@@ -174,7 +174,8 @@ export const MESSAGE_CONDITIONS = {
     kind: 'text',
     name: 'reply',
     argument: 'text',
-    about: 'text in the last reply or reason of a recipient',
+    about:
+      'text in the last reply or reason of the own attempts of a recipient, not in the failure of a dead destination for which it waits',
     label: 'Reply contains',
     words: 'reply contains',
     example: '421 4.7.0',

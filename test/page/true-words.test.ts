@@ -133,6 +133,14 @@ test('failed schedules lead to their audit records, and notices that are due to 
   expect(now).toMatch(/1 notice not sent yet[^]*?href="\.\/log\?text=[^"]*cannot[^"]*make[^"]*a[^"]*notice/)
 })
 
+test('a search for a reply says that the failure of a dead destination is not searched', async () => {
+  world = await ApiWorld.open('memory')
+  await world.queue.accept(['ann@a.example'])
+  const hint = 'Mail that waits for a dead destination may have another reply, or none: find it by Destination.'
+  expect(await words('messages?reply=refused')).toContain(hint)
+  expect(await words('messages')).not.toContain(hint)
+})
+
 test('a range of Trends that is refused names the field of the form', async () => {
   world = await ApiWorld.open('memory')
   const refused = await words('trends?from=2127-01-01T00:00')

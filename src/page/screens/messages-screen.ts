@@ -70,6 +70,7 @@ ${shown?.map((one) => filterField(view, filter, one))}
 <details${isOpen ? html` open` : null}><summary>More conditions</summary><div class="more">
 ${more?.map((one) => filterField(view, filter, one))}
 </div></details>
+${filter.reply === '' ? null : html`<p class="faint">Replies to the own attempts of a recipient are searched. Mail that waits for a dead destination may have another reply, or none: find it by Destination.</p>`}
 </form>`
 }
 
