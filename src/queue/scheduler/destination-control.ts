@@ -2,12 +2,11 @@
  * Changes the health of destinations after deliveries and on commands of an operator, and saves it in the store. The records of
  * dead and suspended destinations survive a restart.
  */
-import { isDeepStrictEqual } from 'node:util'
 import type { GiveBack } from './give-back.ts'
 import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { DeliveryStatus } from '../../mail/smtp-reply.ts'
-import type { Suspension } from '../../store/records/suspension.ts'
+import { isKnownAs, type Suspension } from '../../store/records/suspension.ts'
 import type { DestinationRecord } from '../../store/queue-store.ts'
 import type { Duration } from '../../system/clock.ts'
 import type { WallView } from '../../system/wall-view.ts'
@@ -172,8 +171,7 @@ export class DestinationControl {
 
   /**
    * Suspends a destination; resolves when the suspension is committed. Rejects with StoreUnavailable, without effect, when the
-   * commit fails. An order of another node is `recorded`: that node has kept its event. It arrives by a message and is found in the record,
-   * and is told once.
+   * commit fails. An order of another node is `recorded`: that node has kept its event.
    */
   async suspend(name: DestinationName, suspension: Suspension, order: 'new' | 'recorded' = 'new'): Promise<void> {
     const { clock, events, recorder } = this.#state
@@ -182,7 +180,7 @@ export class DestinationControl {
     const kept = order === 'new' ? recorder.of(happened) : undefined
     let isKnown = false
     const destination = await this.#decide({ name, suspension, kept }, (one) => {
-      isKnown = order === 'recorded' && isDeepStrictEqual(suspensionOf(one), suspension)
+      isKnown = order === 'recorded' && isKnownAs(suspensionOf(one), suspension)
       one.suspend(suspension)
     })
     await giveBack.waiting(destination)

@@ -3,7 +3,6 @@
  * they survive a restart. Effects of rules end at their time, at the latest at the next start after it, and with their rules; a suspension by an
  * operator ends at its time, and with the table of its provider.
  */
-import { isDeepStrictEqual } from 'node:util'
 import type { GiveBack } from './give-back.ts'
 import { nameOfProvider } from '../../config/provider-directory.ts'
 import { actionText } from '../../config/values/tables/provider-table.ts'
@@ -11,7 +10,7 @@ import type { AttemptResult } from '../../delivery/delivery-agent.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import type { Published } from '../../outbox/event-data.ts'
 import { ruleLabel, withoutSuspensions, type ProviderChange, type RuleEffect } from '../../store/records/provider-state.ts'
-import type { Suspension } from '../../store/records/suspension.ts'
+import { isKnownAs, type Suspension } from '../../store/records/suspension.ts'
 import { MINUTE, SECOND, type Duration, type QueueTime } from '../../system/clock.ts'
 import { formatDuration } from '../../system/duration.ts'
 import { EarliestAlarm } from '../../system/earliest-alarm.ts'
@@ -163,7 +162,8 @@ export class ProviderControl {
    */
   async suspend(provider: Provider, suspension: Suspension): Promise<void> {
     await this.#state.store.records.providers.suspend({ provider: provider.name, suspension })
-    await this.#suspended(provider, suspension)
+    this.#tellSuspended(provider, suspension)
+    await this.#apply(provider, provider.effects, suspension)
   }
 
   /** Ends the suspension of a provider, by an operator or a rule; resolves when that is committed. Rejects as `suspend` does. */
@@ -190,15 +190,20 @@ export class ProviderControl {
       const [order, saved] = [orders.get(name), effects.get(name) ?? []]
       const isRuleOver = provider.suspension !== null && !this.#saves.has(provider) && withoutSuspensions(saved).length === saved.length
       if (order !== undefined) {
-        if (!isDeepStrictEqual({ ...provider.ordered }, { ...order })) await this.#suspended(provider, order)
+        if (!isKnownAs(provider.ordered, order)) await this.#suspended(provider, order)
       } else if (provider.ordered !== null || isRuleOver) await this.#resumed(provider, ANOTHER_NODE)
     }
   }
 
+  /** Applies a suspension that another node has ordered. */
   async #suspended(provider: Provider, suspension: Suspension): Promise<void> {
-    const { clock, events } = this.#state
-    events.emit(providerSuspended(provider.name, suspension, clock.wall))
+    if (!isKnownAs(provider.ordered, suspension)) this.#tellSuspended(provider, suspension)
     await this.#apply(provider, provider.effects, suspension)
+  }
+
+  #tellSuspended({ name }: Provider, suspension: Suspension): void {
+    const { clock, events } = this.#state
+    events.emit(providerSuspended(name, suspension, clock.wall))
   }
 
   async #resumed(provider: Provider, by: string): Promise<void> {

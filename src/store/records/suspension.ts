@@ -15,6 +15,10 @@ export interface Suspension {
   readonly also?: ProviderSuspended | undefined
 }
 
+/** True for a suspension that is known already: an order of another node arrives by a message and is found in the record, and is told once. */
+export const isKnownAs = (known: Suspension | null, { by, until, reason }: Suspension): boolean =>
+  known !== null && known.by === by && known.until === until && known.reason === reason
+
 /** A suspended provider of a destination that is suspended itself. */
 export interface ProviderSuspended extends Pick<Suspension, 'by' | 'until'> {
   readonly provider: string

@@ -7,6 +7,7 @@ import { ProviderDirectory } from '../../../src/config/provider-directory.ts'
 import { defaultConfig } from '../../../src/config/load.ts'
 import { openMemoryStore } from '../../../src/store/memory/memory-store.ts'
 import { ActiveQueue } from '../../../src/queue/scheduler/active-queue.ts'
+import { nameOfProvider } from '../../../src/config/provider-directory.ts'
 import { DestinationTable } from '../../../src/queue/scheduler/destination-table.ts'
 import { Scheduler } from '../../../src/queue/scheduler/scheduler.ts'
 import { SOLE_MEMBERSHIP, type Membership } from '../../../src/store/membership/membership.ts'
@@ -93,6 +94,20 @@ test('a suspension by another node that arrives and is found in the store meanwh
   await scheduler.nodes.recalled({ messages: [], destination: null, rests: false })
   await expect.poll(() => scheduler.destinations.isClosed('far.example')).toBe(true)
   expect(told.filter((kind) => kind === 'suspended')).toHaveLength(1)
+})
+
+test.each(['arrives first', 'is found first'])('a suspension of a provider by another node that %s is told once', async (order) => {
+  const { store } = openMemoryStore()
+  const told: string[] = []
+  const scheduler = await schedulerOver(store, Promise.resolve(), SOLE_MEMBERSHIP, (kind) => told.push(kind))
+  const change = { provider: 'bigmail', suspension: { by: 'operator', until: null, reason: null } }
+  await store.records.providers.suspend(change)
+  const ways = [
+    async () => scheduler.nodes.arrived({ ...NO_ARRIVALS, providers: [change] }),
+    () => scheduler.nodes.recalled({ messages: [], destination: nameOfProvider('bigmail'), rests: false }),
+  ]
+  for (const way of order === 'arrives first' ? ways : ways.toReversed()) await way()
+  expect(told.filter((kind) => kind === 'provider-suspended')).toHaveLength(1)
 })
 
 test('mail is not admitted for a destination that another node schedules', async () => {
