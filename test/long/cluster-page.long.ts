@@ -3,7 +3,7 @@
  * in those of several machines, the names of hosts and folders are replaced.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -31,16 +31,19 @@ describe.skipIf(reason !== null)(`docs/cluster.md${reason === null ? '' : ` (ski
     const blocks = blocksOf(PAGE)
     const last = blocks.findIndex(({ text }) => text.includes('ls received'))
     expect(blocks.slice(0, last + 1).every(({ language }) => language === 'sh')).toBe(true)
-    // In a real checkout, npx finds the program of the package itself.
-    const npx = 'npx() { shift; node bin/deferd.js "$@"; }\n'
-    const end = "kill $(jobs -p) 2>/dev/null; kill $(sed -n 's/.*master\\[\\([0-9]*\\)\\].* joined .*/\\1/p' mx2.log); wait\n"
-    const script = `set -e\n${npx}${blocks
+    // In a real checkout, npx finds the program of the package itself. The program has the process id of its job.
+    const tools = join(checkout, 'tools')
+    mkdirSync(tools)
+    writeFileSync(join(tools, 'npx'), '#!/bin/sh\nshift\nexec node bin/deferd.js "$@"\n', { mode: 0o755 })
+    const end = 'kill $(jobs -p) 2>/dev/null; wait\n'
+    const script = `set -e\n${blocks
       .slice(0, last + 1)
       .map(({ text }) => text)
       .join('')}set +e\n${end}`
     writeFileSync(join(checkout, 'page.sh'), script)
     const { DEFERD_CONFIG: _, ...env } = process.env
     const output = openSync(join(checkout, 'page.out'), 'w')
+    env['PATH'] = `${tools}:${env['PATH']}`
     const { status } = spawnSync('bash', ['page.sh'], { cwd: checkout, env, stdio: ['ignore', output, output], timeout: 600_000 })
     closeSync(output)
     expect(status, readFileSync(join(checkout, 'page.out'), 'utf8')).toBe(0)

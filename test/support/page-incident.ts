@@ -138,7 +138,7 @@ export class Incident {
   async #confirm(page: Page, messages: number): Promise<void> {
     await page.getByRole('heading', { name: new RegExp(`^\\w+ ${grouped(messages)} messages?\\?$`) }).waitFor()
     if (messages > 1_000) {
-      await page.getByLabel(`Type ${messages} to confirm`).fill(String(messages))
+      await page.getByLabel(`Type ${grouped(messages)} to confirm`).fill(String(messages))
       this.#clicks++
     }
     await this.#click(page.getByRole('button', { name: new RegExp(`^\\w+ ${grouped(messages)} messages?$`) }))
