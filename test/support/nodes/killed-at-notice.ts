@@ -5,6 +5,7 @@
 import { createTransport } from 'nodemailer'
 import { seededRandom } from '../../../src/system/random.ts'
 import { NodeCluster, until } from '../node-cluster.ts'
+import { hidingTriggers } from './hidden-triggers.ts'
 
 const HELD = 16
 const HOLD_NOTICES = `
@@ -14,7 +15,8 @@ begin
   perform pg_advisory_unlock_shared(${HELD});
   return new;
 end $$;
-create trigger hold_notice before insert on message for each row when (new.sender = '') execute function hold_notice()`
+create trigger hold_notice before insert on message for each row when (new.sender = '') execute function hold_notice();
+${hidingTriggers('hold_notice')}`
 
 const WAITING = `
 select pid, (select name from node where id = substring(application_name from '^deferd (\\d+) w$')::bigint) as name

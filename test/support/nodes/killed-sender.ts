@@ -5,6 +5,7 @@ import { NodeCluster, until } from '../node-cluster.ts'
 import { urlOf } from '../postgres-queue.ts'
 import { webhookAccount, type WebhookAccount } from '../webhook-account.ts'
 import { WebhookLedger } from '../webhook-ledger.ts'
+import { hidingTriggers } from './hidden-triggers.ts'
 
 const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 
@@ -15,7 +16,8 @@ begin
   if random() < 0.033 then perform pg_sleep(0.6 * random()); end if;
   return null;
 end $$;
-create trigger slow_event after insert on event for each statement execute function slow_event()`
+create trigger slow_event after insert on event for each statement execute function slow_event();
+${hidingTriggers('slow_event')}`
 
 const recipientsOf = (number: number): string =>
   `${number % 6 === 0 ? 'refuse' : number % 11 === 0 ? 'defer' : 'user'}-${number}@d${number % 6}.example`

@@ -3,6 +3,7 @@
  * triggers do not depend on the statements of deferd.
  */
 import type { PostgresServer } from '../postgres-server.ts'
+import { hidingTriggers } from './hidden-triggers.ts'
 
 const TABLES = `
 create table watched (kind text not null, node bigint not null, name text, at timestamptz not null default clock_timestamp());
@@ -25,11 +26,7 @@ begin
 end $$;
 create trigger watch_join after insert on node for each row execute function watch_node('joined');
 create trigger watch_removal after delete on node for each row execute function watch_node('removed');
-
--- A node that finds triggers of another program does not start.
-set allow_system_table_mods = on;
-update pg_trigger set tgisinternal = true where tgname in ('watch_lease', 'watch_join', 'watch_removal');
-reset allow_system_table_mods;`
+${hidingTriggers('watch_lease', 'watch_join', 'watch_removal')}`
 
 /**
  * Time from the removal of a node to the joining of the next one of the same name, in ms since the epoch. A restarted node that joins
