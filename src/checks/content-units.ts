@@ -96,22 +96,37 @@ export class ContentUnits {
   /** End of the next line or of the piece of a line that is examined; -1 when more bytes are needed. */
   #endOfLine(bytes: Buffer): number {
     const newline = bytes.indexOf(LF)
-    const limit = this.#state === 'body' ? LINE_PIECE : this.#fieldLimit
+    const least = Math.min(LINE_PIECE, this.#fieldLimit)
+    if (newline < 0 && bytes.length <= least + 1) return -1
+    if (newline >= 0 && newline <= least + 1) return newline + 1
+    const limit = this.#isOfHeader(bytes.subarray(0, least)) ? this.#fieldLimit : LINE_PIECE
     if (newline >= 0 && newline <= limit + 1) return newline + 1
     return bytes.length > limit + 1 ? limit : -1
+  }
+
+  /** False for a line of a body, and for the line by which one begins without an empty line before it. */
+  #isOfHeader(start: Buffer): boolean {
+    if (this.#state === 'body') return false
+    if (this.#continuesField(start) || fieldName(start, 0, start.length) !== undefined) return true
+    return !this.#sawField && isMailboxLine(start, 0)
+  }
+
+  #continuesField(start: Buffer): boolean {
+    return this.#field.length > 0 && (!this.#atLineStart || start[0] === SPACE || start[0] === TAB)
   }
 
   *#line(bytes: Buffer): Generator<ContentUnit> {
     const isEnd = bytes.at(-1) === LF
     const line: Line = { bytes, text: bytes.toString('latin1', 0, isEnd ? bytes.length - 2 : bytes.length), isStart: this.#atLineStart }
+    const continues = this.#continuesField(bytes)
     this.#atLineStart = isEnd
     if (this.#state === 'body') yield this.#bodyLine(line)
+    else if (continues) this.#continueField(line)
     else yield* this.#headerLine(line)
   }
 
   *#headerLine(line: Line): Generator<ContentUnit> {
-    const { bytes, text, isStart } = line
-    if (this.#field.length > 0 && (!isStart || bytes[0] === SPACE || bytes[0] === TAB)) return this.#continueField(line)
+    const { bytes, text } = line
     yield* this.#endField()
     if (!this.#sawField && isMailboxLine(bytes, 0)) return this.#beginField(bytes, `X-Mailbox-Line: ${text}`)
     const found = fieldName(bytes, 0, bytes.length)

@@ -94,6 +94,14 @@ test('lines above 2048 octets are examined in pieces, and fields are cut at head
   expect(seen.bytes).toBe(`A: ${'x'.repeat(1997)}\r\n\r\n${'z'.repeat(5000)}\r\n`)
 })
 
+test('a long line that ends a header is examined in pieces, as those after it', () => {
+  const header = 'A: b\r\n'
+  const line = `${'a b '.repeat(700)}x`
+  const seen = read([Buffer.from(`${header}${line}\r\nnext\r\n`)], 102_400)
+  expect(seen.units).toEqual(['field A: b', 'body', `1 ${line.slice(0, 2048)}`, `2050 ${line.slice(2048)}`, '2804 next'])
+  expect(seen.bytes).toBe(`${header}\r\n${line}\r\nnext\r\n`)
+})
+
 const LINE = fc.constantFrom(
   'A: b',
   ' c',
