@@ -168,6 +168,21 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     expect(await words()).toEqual(['dead', 'Connection refused'])
   })
 
+  test('a row that a newer print has no more keeps its place with the numbers that the state of the queue names', async () => {
+    const page = await liveTab()
+    const row = page.locator('table.where tbody tr').filter({ hasText: `smtp:${DEAD_HOST}` })
+    const cells = async () => (await row.locator('td').allInnerTexts()).map((text) => text.trim())
+    const before = await cells()
+    await page.route(page.url(), async (asked) => {
+      const answer = await asked.fetch()
+      await asked.fulfill({ response: answer, body: (await answer.text()).replace(/<tr[^>]*data-renewed="where .*?<\/tr>/s, '') })
+    })
+    await runUntil(page, async () => (await cells())[0] === '–', seconds(1))
+    const [waiting = '', inFlight = ''] = [before[1], before[2]?.split('/')[0]]
+    expect(await cells()).toEqual(['–', waiting, inFlight, '–', '–', '–'])
+    expect(await row.locator('.bar').count()).toBe(0)
+  })
+
   test('an open Now renews what needs attention in its place, dates what does not any more, and tells of other conditions', async () => {
     const page = await liveTab()
     const items = page.locator('.attention > li')

@@ -182,6 +182,9 @@ test('a provider with few destinations has their names, also without mail, and o
   expect(await words('providers')).toContain('none known yet')
   await world.queue.accept(['ann@ok.example'])
   await world.queue.advance(5 * MINUTE)
+  // A row that is renewed in its place has the columns of its table, whatever came meanwhile.
+  expect(await words('providers')).toContain('Reply rules that apply')
+  expect(await words('destinations')).toMatch(/Destination .* Last reply ok\.example/)
   expect(await words('providers')).toMatch(/google open 0 0 – ok\.example/)
   expect(await words('providers/google')).toContain('known destinations ok.example')
   for (const name of ['g1.example', 'g2.example', 'g3.example']) await world.queue.accept([`ann@${name}`])

@@ -58,9 +58,16 @@ const isInUse = (/** @type {Element} */ element) =>
   element.querySelector('details[open], [aria-expanded=true]') !== null ||
   (getSelection()?.isCollapsed === false && getSelection()?.containsNode(element, true) === true)
 
-/** A row that the newer print has no more keeps its place and its live numbers, and says nothing else. */
+/** A row that the newer print has no more keeps its place, and says nothing but the numbers that the next live value has. */
 function clear(/** @type {Element} */ row) {
-  for (const cell of row.querySelectorAll('td')) if (cell.querySelector('[data-live]') === null) cell.textContent = '–'
+  for (const cell of row.querySelectorAll('td')) {
+    const number = cell.querySelector('[data-live]')
+    if (number === null) cell.textContent = '–'
+    else {
+      number.textContent = '–'
+      cell.replaceChildren(number)
+    }
+  }
 }
 
 /** An item that stays while its list is renewed has the time of its last print, and its times stand. */
@@ -78,7 +85,7 @@ const renewedPairs = (/** @type {Document} */ loaded) =>
     const fresh = loaded.querySelector(`[data-renewed="${CSS.escape(old.getAttribute('data-renewed') ?? '')}"]`)
     if (fresh?.outerHTML === old.outerHTML) return []
     if (fresh !== null && !isInUse(old)) return [{ old, fresh }]
-    if (old.matches('li')) date(old)
+    if (old.matches('.attention > li')) date(old)
     else if (fresh === null && old.matches('tr')) clear(old)
     return []
   })

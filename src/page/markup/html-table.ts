@@ -24,7 +24,10 @@ interface TableOptions<Row> {
   /** Shown instead of a table without rows. */
   readonly empty: Part
   readonly kind?: string
-  /** Name of a row, by which the script finds it in a newer print of the screen and renews it in its place; absent for a table that stays as it is. */
+  /**
+   * Name of a row, by which the script finds it in a newer print of the screen and renews it in its place; absent for a table that stays as it
+   * is. The columns of a table with it do not depend on its rows.
+   */
   readonly renewedBy?: (row: Row) => string
 }
 

@@ -64,7 +64,6 @@ const columnsOf = (view: View, most: number): readonly Column<DestinationJson>[]
   { heading: 'Next', cell: (one) => nextPart(view, one) },
 ]
 
-/** Hidden while no destination on the page has one. */
 const LAST_REPLY: Column<DestinationJson> = {
   heading: 'Last reply',
   kind: 'reply',
@@ -85,7 +84,7 @@ export function destinationTable(view: View, destinations: readonly DestinationJ
   const most = Math.max(1, ...destinations.map(({ waiting }) => waiting))
   return table({
     caption: 'Destinations',
-    columns: [...columnsOf(view, most), ...(destinations.some((one) => one.last_reply !== null) ? [LAST_REPLY] : [])],
+    columns: [...columnsOf(view, most), LAST_REPLY],
     rows: destinations,
     kind: 'where',
     renewedBy: ({ destination }) => destination,

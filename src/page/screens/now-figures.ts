@@ -6,6 +6,7 @@ import { section } from '../markup/frame.ts'
 import { ADDRESSES_NAMED } from '../../presentation/delivery-slots.ts'
 import { html, type Html } from '../../presentation/html.ts'
 import { linkTo } from '../markup/links.ts'
+import { renewed } from '../markup/renewed.ts'
 import { marked } from '../markup/marks.ts'
 import { count, span } from '../markup/times.ts'
 import { MINUTE } from '../../system/clock.ts'
@@ -34,7 +35,7 @@ export function queueStrip(view: View, now: NowJson | null): Html {
   ]
   const items = entries.map(
     ([name, value, path]) =>
-      html`<li${value === 0 || value === null ? html` class="none"` : null}><a href="${linkTo(view, 'messages', { queue: name })}"><span class="name">${marked(name)}</span> <span class="figure" data-live="${path}" data-form="count">${value === null ? '–' : count(value)}</span></a></li>`,
+      html`<li${value === 0 || value === null ? html` class="none"` : null}${renewed(`queue ${name}`)}><a href="${linkTo(view, 'messages', { queue: name })}"><span class="name">${marked(name)}</span> <span class="figure" data-live="${path}" data-form="count">${value === null ? '–' : count(value)}</span></a></li>`,
   )
   return section(
     'Queues',
@@ -55,7 +56,9 @@ function slotsPart({ deliveries }: NowJson): Html | null {
       ({ address, count: number }, n) =>
         html`${n === 0 ? ': ' : ', '}${figure(`connecting/${encodeURIComponent(address)}/count`, number)} connecting to ${address}`,
     )
-  return html`<p class="note">Deliveries ${figure('in_flight', deliveries.in_flight)}/${count(deliveries.limit)}${connecting}</p>`
+  return html`<p class="note" ${renewed('deliveries')}>
+    Deliveries ${figure('in_flight', deliveries.in_flight)}/${count(deliveries.limit)}${connecting}
+  </p>`
 }
 
 export const flowFigures = (view: View, { now, series }: NowFacts): Html =>
@@ -73,7 +76,7 @@ export function howOld(view: View, { ages }: NowJson): Html | null {
     const ends = { older_than: from === null ? null : `${from}m`, younger_than: limit === null ? null : `${limit}m` }
     const text =
       limit === null ? `over ${minutes(from ?? 0)}` : from === null ? `to ${minutes(limit)}` : `${minutes(from)} – ${minutes(limit)}`
-    return html`<li${value === 0 ? html` class="none"` : null}><a href="${linkTo(view, 'messages', ends)}"><span class="name">${text}</span> <span class="figure" data-live="ages/counts/${n}" data-form="count">${count(value)}</span></a>${bar(value / most, 'busy')}</li>`
+    return html`<li${value === 0 ? html` class="none"` : null}${renewed(`age ${n}`)}><a href="${linkTo(view, 'messages', ends)}"><span class="name">${text}</span> <span class="figure" data-live="ages/counts/${n}" data-form="count">${count(value)}</span></a>${bar(value / most, 'busy')}</li>`
   })
   return section(
     'How old it is',

@@ -62,7 +62,6 @@ const columnsOf = (view: View, most: number): readonly Column<ListedProvider>[] 
 export const rulePart = (view: View, { action, until, reply }: ProviderJson['rules'][number]): Html =>
   html`${action}, ends ${due(view, until)}: ${replyPart(reply)}`
 
-/** Hidden while no reply rule applies. */
 const ruleColumn = (view: View): Column<ProviderJson> => ({
   heading: 'Reply rules that apply',
   kind: 'reply',
@@ -81,10 +80,7 @@ export const providersScreen = (view: View, providers: readonly ListedProvider[]
   main: html`${heading('Providers', 'A provider has the mailboxes of many domains: its limits, rules and suspension are for all of them together.')}
   ${table({
     caption: 'Providers',
-    columns: [
-      ...columnsOf(view, Math.max(1, ...providers.map(({ waiting }) => waiting))),
-      ...(providers.some(({ rules }) => rules.length > 0) ? [ruleColumn(view)] : []),
-    ],
+    columns: [...columnsOf(view, Math.max(1, ...providers.map(({ waiting }) => waiting))), ruleColumn(view)],
     rows: providers,
     kind: 'providers',
     renewedBy: ({ provider }) => provider,
