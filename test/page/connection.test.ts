@@ -219,6 +219,25 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await other.getByRole('link', { name: 'Suspend…' }).waitFor()
   })
 
+  test('the causes of an open destination are renewed where nothing below the pointer moves', async () => {
+    const page = await liveTab()
+    await page.goto(`${proxy.url}destinations/${encodeURIComponent(`smtp:${DEAD_HOST}`)}`)
+    const causes = page.locator('[data-fragment=causes]')
+    await causes.getByText('Connection refused').first().waitFor()
+    let prints = 0
+    await page.route(page.url(), async (asked) => {
+      const answer = await asked.fetch()
+      await asked.fulfill({ response: answer, body: (await answer.text()).replace('Why it waits', `Why it waits, print ${++prints}`) })
+    })
+    const { x = 0, y = 0, height = 0 } = (await causes.boundingBox()) ?? {}
+    await page.mouse.move(x + 5, y + height + 5)
+    await runUntil(page, async () => prints > 0, seconds(1))
+    await runUntil(page, async () => prints > 1, seconds(1))
+    expect(await causes.getByText('print').count()).toBe(0)
+    await page.mouse.move(x + 5, y - 5)
+    await runUntil(page, () => causes.getByText(/print \d/).isVisible(), seconds(1))
+  })
+
   test('a stream that brings nothing for five seconds counts as cut, also while the server does not answer', async () => {
     const page = await liveTab()
     proxy.state = 'holds streams'

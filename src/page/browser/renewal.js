@@ -14,6 +14,8 @@ const STILL = 1_000
 
 let isPressed = false
 let movedAt = -STILL
+/** Distance of the pointer from the top of the window, in px; -Infinity while no pointer is over the page. */
+let pointerTop = -Infinity
 let leftAt = -LIMIT
 
 /** Whether a person is at work on the screen: a dialog is open or being loaded, a field has the focus, or a click is on its way. */
@@ -28,7 +30,12 @@ export const isAiming = () => performance.now() - movedAt < STILL
 
 /** Watches for clicks, and for the pointer on its way to one. */
 export function watchClicks() {
-  document.addEventListener('pointermove', () => (movedAt = performance.now()), { capture: true, passive: true })
+  const moved = (/** @type {PointerEvent} */ event) => {
+    movedAt = performance.now()
+    pointerTop = event.clientY
+  }
+  document.addEventListener('pointermove', moved, { capture: true, passive: true })
+  document.documentElement.addEventListener('pointerleave', () => (pointerTop = -Infinity))
   for (const name of ['pointerdown', 'pointerup', 'pointercancel'])
     document.addEventListener(name, () => (isPressed = name === 'pointerdown'), true)
   document.addEventListener('click', (event) => {
@@ -43,12 +50,16 @@ export function watchClicks() {
   window.addEventListener('pageshow', () => (leftAt = -LIMIT))
 }
 
-/** Elements that are replaced: the named parts of both documents, or all of their main parts. */
-function pairs(/** @type {Document} */ loaded) {
-  const parts = [...document.querySelectorAll('[data-fragment]')].flatMap((old) => {
+/** The named parts of both documents. */
+const partsOf = (/** @type {Document} */ loaded) =>
+  [...document.querySelectorAll('[data-fragment]')].flatMap((old) => {
     const fresh = loaded.querySelector(`[data-fragment="${old.getAttribute('data-fragment') ?? ''}"]`)
     return fresh === null ? [] : [{ old, fresh }]
   })
+
+/** Elements that are replaced: the named parts of both documents, or all of their main parts. */
+function pairs(/** @type {Document} */ loaded) {
+  const parts = partsOf(loaded)
   const [old, fresh] = [document.querySelector('#main'), loaded.querySelector('#main')]
   return parts.length > 0 || old === null || fresh === null ? parts : [{ old, fresh }]
 }
@@ -79,8 +90,21 @@ function date(/** @type {Element} */ item) {
   item.querySelector('.what')?.append(' ', Object.assign(document.createElement('span'), { className: 'faint', textContent: print }))
 }
 
+/**
+ * True for a part of the screen that may change its height: nothing that is below the pointer, has the focus or is in use moves, nor what
+ * is in the window below a part above it.
+ */
+function mayGrow(/** @type {Element} */ part) {
+  const { top, bottom } = part.getBoundingClientRect()
+  return top > pointerTop && bottom > 0 && !part.contains(document.activeElement) && !isInUse(part)
+}
+
+/** The parts of the screen whose rows come and go, where these may. */
+const renewedParts = (/** @type {Document} */ loaded) =>
+  partsOf(loaded).filter(({ old, fresh }) => !old.matches('[data-renewed]') && fresh.outerHTML !== old.outerHTML && mayGrow(old))
+
 /** The elements of which a newer print of the screen has others, by their names. Rows and items keep their places. */
-const renewedPairs = (/** @type {Document} */ loaded) =>
+const renewedElements = (/** @type {Document} */ loaded) =>
   [...document.querySelectorAll('[data-renewed]')].flatMap((old) => {
     const fresh = loaded.querySelector(`[data-renewed="${CSS.escape(old.getAttribute('data-renewed') ?? '')}"]`)
     if (fresh?.outerHTML === old.outerHTML) return []
@@ -133,13 +157,13 @@ async function replaced(those) {
 }
 
 /**
- * Replaces what depends on the state: sentences, and the rows of tables in their places. Returns whether the session goes on.
+ * Replaces what depends on the state: sentences, the rows of tables in their places, and the parts whose rows come and go. Returns whether the session goes on.
  * @returns {Promise<'renewed' | 'later' | 'ended'>}
  */
 export async function renewStates() {
   const loaded = await replaced((print) => {
     announceItems(print)
-    return renewedPairs(print)
+    return [...renewedElements(print), ...renewedParts(print)]
   })
   return loaded === null ? 'ended' : loaded === false ? 'later' : 'renewed'
 }

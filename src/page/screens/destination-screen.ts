@@ -277,7 +277,9 @@ export function destinationScreen(view: View, { destination: one, causes, sender
       <div data-fragment="causes">
         ${causes === null ? section('Why it waits', countingNotice('The causes are being counted, which takes some seconds with much mail; they follow by themselves.')) : causesSections(view, one, causes)}
       </div>
-      ${sendersSection(view, senders, name)} ${windowSection(one)} ${settingsSection(one)} ${elsewhere(view, name, one.settings.values)}
+      ${sendersSection(view, senders, name)}
+      <div data-fragment="window">${windowSection(one)}</div>
+      ${settingsSection(one)} ${elsewhere(view, name, one.settings.values)}
       ${asCommand(['destination', 'show', name], { method: 'GET', path: resource })}`,
   }
 }

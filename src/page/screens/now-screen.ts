@@ -57,7 +57,7 @@ function troubleItem(view: View, one: DestinationTroubleJson, name: string): Htm
   })
 }
 
-/** Maximum number of sentences about destinations. The others are in the list of all. */
+/** Maximum number of sentences about destinations. The others are in the list of all, and counted with these. */
 const MOST_SENTENCES = 5
 
 const atLeast = ({ at_least: isAtLeast }: AttentionJson, what: Html): Html => (isAtLeast ? html`at least ${what}` : what)
@@ -153,7 +153,7 @@ function attentionList(view: View, now: NowJson): Html | null {
     return sentence === null ? [] : [attentionItem({ name: `events ${one.name}`, sentence, link: subscriptionLink(view, one.name) })]
   })
   if (troubles.length + attention.length + events.length === 0) return null
-  const further = troubles.slice(MOST_SENTENCES).reduce((sum, { destinations }) => sum + destinations, 0)
+  const troubled = troubles.reduce((sum, { destinations }) => sum + destinations, 0)
   const names = troubleNames(troubles)
   const items = [
     ...attention.map((one) => {
@@ -162,11 +162,11 @@ function attentionList(view: View, now: NowJson): Html | null {
     }),
     ...events,
     ...troubles.slice(0, MOST_SENTENCES).map((one, position) => troubleItem(view, one, names[position] ?? '')),
-    ...(further > 0
+    ...(troubles.length > MOST_SENTENCES
       ? [
           attentionItem({
-            name: 'further destinations',
-            sentence: html`${plural(further, 'further destination')} ${further === 1 ? 'needs' : 'need'} attention`,
+            name: 'destinations',
+            sentence: html`${plural(troubled, 'destination')} need attention in all`,
             link: linkTo(view, 'destinations'),
           }),
         ]
