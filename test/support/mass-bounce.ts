@@ -75,7 +75,8 @@ export class MassBounce {
     } finally {
       await reader.close()
     }
-    expect(await this.resend()).toMatchObject({ code: 0 })
+    // A daemon on a busy machine may have sent all messages before the last SIGKILL.
+    expect([0, 65]).toContain((await this.resend()).code)
     expect(await this.resend()).toMatchObject({ code: 65 })
     lab.far.isBusy = false
   }
