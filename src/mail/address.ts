@@ -16,9 +16,12 @@ export function withLowerDomain(address: string): string {
   return at < 0 ? address : address.slice(0, at + 1) + address.slice(at + 1).toLowerCase()
 }
 
-/** The normal form of an address with a domain. Other text, and a local part with unfinished quotes, is unchanged but for the domain. */
-export const normalizeAddress = (address: string): string =>
-  withLowerDomain(PLAIN.test(address) || !QUOTABLE.test(address) ? address : quoteLocalPart(unquoteLocalPart(address)))
+/** An address with a domain, whose local part has quotes where they are needed only. Other text, and a local part with unfinished quotes, is unchanged. */
+export const withNeededQuotes = (address: string): string =>
+  PLAIN.test(address) || !QUOTABLE.test(address) ? address : quoteLocalPart(unquoteLocalPart(address))
+
+/** The normal form of an address with a domain. Other text is unchanged but for the domain. */
+export const normalizeAddress = (address: string): string => withLowerDomain(withNeededQuotes(address))
 
 /** An address whose local part is one quoted string, or has no quotes. */
 const QUOTABLE = /^(?:"(?:[^"\\]|\\.)*"|[^"\\]+)@[^"@]*$/su

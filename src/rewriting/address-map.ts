@@ -1,6 +1,6 @@
 /** Looks up addresses in the tables of a parameter, in the order of Postfix (canonical(5), virtual(5), mail_addr_find). */
 import { addressesIn, type ListedAddress } from '../mail/address-list.ts'
-import { normalizeAddress, quoteLocalPart, unquoteLocalPart } from '../mail/address.ts'
+import { quoteLocalPart, unquoteLocalPart, withNeededQuotes } from '../mail/address.ts'
 import { partsOf, type ExtensionRules } from './address-keys.ts'
 import { LookupFailed, type LookupTable } from './lookup-table.ts'
 
@@ -159,7 +159,7 @@ function lastKeys(address: string, rules: AddressRules): readonly Key[] {
 /** The keys of an address, in the order in which they are looked up. */
 function keysOf(address: string, rules: AddressRules): readonly Key[] {
   const { local, domain, bare } = partsOf(address, rules)
-  const whole = SIMPLE.test(local) ? address : normalizeAddress(address)
+  const whole = SIMPLE.test(local) ? address : withNeededQuotes(address)
   const users: Key[] = formsOf(local, domain).map((form) => ({ ...form, extension: '', whole }))
   const extension = bare === null ? '' : local.slice(bare.length)
   if (bare !== null) users.push(...formsOf(bare, domain).map((form) => ({ ...form, extension, whole: undefined })))

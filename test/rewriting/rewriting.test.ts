@@ -19,6 +19,14 @@ function rewriting(values: Readonly<Record<string, unknown>>): Rewriting {
 const sender = (address: string, values: Readonly<Record<string, unknown>>) =>
   rewriting(values).envelope({ sender: address, recipients: [] }).sender
 
+test('a table of patterns matches an address in the case in which it was given, with the quotes that it needs', () => {
+  const seen: (string | undefined)[] = []
+  const table = { name: 'canonical_maps', find: (_: string, whole?: string) => void seen.push(whole) }
+  const map = new AddressMap(table, addressRules(configFrom({}, 'relay.test').config), true)
+  for (const address of ['ann@Sub.TEST', 'eve.x@Sub.TEST', '"eve.x"@Sub.TEST', '"a b"@Sub.TEST']) map.all(address)
+  expect(seen.filter((whole) => whole !== undefined)).toEqual(['ann@Sub.TEST', 'eve.x@Sub.TEST', 'eve.x@Sub.TEST', '"a b"@Sub.TEST'])
+})
+
 describe('a lookup of an address', () => {
   const canonical_maps = {
     'ann+x@a.test': 'full@r.test',
