@@ -63,8 +63,14 @@ async function carryOut({ page }: PageNode, operation: string, filter: Readonly<
 }
 
 /** Waits until the screen of an operation shows its result, or how far it is. A request waits for its end 2 s at most. */
-const ended = ({ page }: PageNode, { place }: PageScreen, result: string): Promise<void> =>
-  until(result, 30_000, async () => textOf(await page.open(place)).includes(result))
+async function ended({ page }: PageNode, { place }: PageScreen, result: string): Promise<void> {
+  let text = ''
+  try {
+    await until(result, 30_000, async () => (text = textOf(await page.open(place))).includes(result))
+  } catch (cause) {
+    throw new Error(`${place} shows: ${text}`, { cause })
+  }
+}
 
 /** Waits until the listing of the mail on hold has a count: the screen says that it counts when that takes longer than 100 ms. */
 const counted = ({ page }: PageNode, count: string): Promise<void> =>
