@@ -120,7 +120,8 @@ const testRoutes = (deps: PageDeps): readonly Route[] => {
     }),
     formRoute(deps, place, async (request, view) => {
       assertUnlimited(request)
-      return screenAnswer(view, testAnswerScreen(view, nameOf(request), await testWebhook(deps.view, nameOf(request))))
+      const shown = await subscription(deps.view, nameOf(request), request.requester)
+      return screenAnswer(view, testAnswerScreen(view, shown, await testWebhook(deps.view, shown.name)))
     }),
   ]
 }

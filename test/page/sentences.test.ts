@@ -678,6 +678,8 @@ const seriesWith = (values: SeriesJson['series'][number]['values'], name: string
 test('a trend: how the backlog changed, and what happened to mail', () => {
   const flow = seriesWith({ delivered: [null, 12_000], deferred: [5_000, 300], bounced: [0, 20] })
   const flowText = 'Delivered: 12,000; deferred: 5,300; bounced: 20.'
+  // A backlog that was not counted from the begin of the range on is that of a shorter time.
+  const wholeFlowText = 'Delivered: 12,000; deferred: 5,300; bounced: 20, in the whole range.'
   const sentence = (values: SeriesJson['series'][number]['values'], intervals = 2): string =>
     trendSentence({ flow, backlog: { ...seriesWith(values), to: 60 * intervals, as_of: 60 * intervals } })
   expect(sentence({ incoming: [null, null], active: [], deferred: [null, null], hold: [null, null] })).toBe(flowText)
@@ -687,15 +689,15 @@ test('a trend: how the backlog changed, and what happened to mail', () => {
     `The backlog grew from 120 to 3,000 recipients; 400 more are on hold. ${flowText}`,
   )
   expect(sentence({ deferred: [null, 120, 3_000], hold: [null, 0, 400] }, 3)).toBe(
-    `In the last 1m, the backlog grew from 120 to 3,000 recipients; 400 more are on hold. ${flowText}`,
+    `In the last 1m, the backlog grew from 120 to 3,000 recipients; 400 more are on hold. ${wholeFlowText}`,
   )
   // That of a longer interval is the largest of its counts, whenever the first one was made.
   const hours = { ...seriesWith({ deferred: [null, 120, 3_000] }), to: 10_800, step: 3_600, known_since: 4_000, as_of: 7_840 }
   expect(trendSentence({ flow, backlog: hours })).toBe(
-    `In the last 10m, the backlog grew from at most 120 to 3,000 recipients. ${flowText}`,
+    `In the last 10m, the backlog grew from at most 120 to 3,000 recipients. ${wholeFlowText}`,
   )
   expect(trendSentence({ flow, backlog: { ...hours, series: seriesWith({ deferred: [null, 3_000, 120] }).series } })).toBe(
-    `In the last 1h 3m, the backlog fell from a peak of 3,000 to 120 recipients. ${flowText}`,
+    `In the last 1h 3m, the backlog fell from a peak of 3,000 to 120 recipients. ${wholeFlowText}`,
   )
   const oneHour = (...deferred: (number | null)[]): string =>
     trendSentence({ flow, backlog: { ...hours, series: seriesWith({ deferred, hold: [2, 1, null] }).series } })

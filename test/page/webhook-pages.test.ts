@@ -54,7 +54,9 @@ test('a webhook is added with its secret in the answer alone, tested, renewed an
     /app took the test event answer 204 No Content after \d+ ms sent .* sent to http:\/\/127.0.0.1:\d+\/\(not shown\)/,
   )
   status = 500
-  expect(wordsIn(await (await post('webhooks/app/test', {})).text())).toMatch(/app did not take the test event answer 500/)
+  const failed = wordsIn(await (await post('webhooks/app/test', {})).text())
+  expect(failed).toMatch(/app did not take the test event answer 500/)
+  expect(failed).toContain(`sent to ${hook}`)
 
   for (const overlap of ['', 'soon', '-1d'])
     expect([overlap, (await post('webhooks/app/secret', { overlap })).status]).toEqual([overlap, 422])

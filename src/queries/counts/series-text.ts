@@ -29,12 +29,12 @@ const lastCountIn = ({ from, step, as_of: now }: SeriesJson, slot: number): numb
 export function trendSentence({ flow, backlog }: { readonly flow: SeriesJson; readonly backlog: SeriesJson }): string {
   const values = waitingIn(backlog)
   const counts = flow.series[0]?.values ?? {}
-  const flowText = `Delivered: ${grouped(sumIn(counts['delivered']))}; deferred: ${grouped(sumIn(counts['deferred']))}; bounced: ${grouped(sumIn(counts['bounced']))}.`
   const [firstSlot, lastSlot] = [values.findIndex((value) => value !== null), values.findLastIndex((value) => value !== null)]
   const [first, last] = [values[firstSlot] ?? null, values[lastSlot] ?? null]
+  const flowText = `Delivered: ${grouped(sumIn(counts['delivered']))}; deferred: ${grouped(sumIn(counts['deferred']))}; bounced: ${grouped(sumIn(counts['bounced']))}`
   if (first === null && Object.values(counts).every((those) => those.every((value) => value === null)))
     return 'No figures of this time are known.'
-  if (first === null || last === null) return flowText
+  if (first === null || last === null) return `${flowText}.`
   const { from, to, step, as_of: now, known_since: since } = backlog
   const lastAt = lastCountIn(backlog, lastSlot)
   const isOld = (end: number): boolean => end - lastAt >= 2 * COUNTED_EACH
@@ -44,14 +44,15 @@ export function trendSentence({ flow, backlog }: { readonly flow: SeriesJson; re
   const isPeak = step > COUNTED_EACH
   if (firstSlot === lastSlot) {
     const when = isPeak ? (isOld(now) ? 'At most' : 'At the last count,') : 'At the only count so far,'
-    return `${when} ${plural(last, 'recipient')} waited${onHold('was', 'were')}${age}. ${flowText}`
+    return `${when} ${plural(last, 'recipient')} waited${onHold('was', 'were')}${age}. ${flowText}.`
   }
   const isChanged = Math.abs(last - first) >= Math.max(LEAST_CHANGE, first / 10)
   const isFall = isChanged && last < first
   // A peak may be any count of its interval.
   const begin = isPeak && isFall ? Math.max(from + firstSlot * step, since ?? from) : lastCountIn(backlog, firstSlot)
   const what = firstSlot === 0 ? 'The backlog' : `In ${isOld(now) ? '' : 'the last '}${span((lastAt - begin) * SECOND)}, the backlog`
-  const end = `${plural(last, 'recipient')}${onHold('is', 'are')}${age}. ${flowText}`
+  const flowTime = firstSlot === 0 ? '' : ', in the whole range'
+  const end = `${plural(last, 'recipient')}${onHold('is', 'are')}${age}. ${flowText}${flowTime}.`
   if (!isChanged) return `${what} is about as it was: ${end}`
   if (!isPeak) return `${what} ${isFall ? 'fell' : 'grew'} from ${grouped(first)} to ${end}`
   return isFall ? `${what} fell from a peak of ${grouped(first)} to ${end}` : `${what} grew from at most ${grouped(first)} to ${end}`

@@ -177,8 +177,12 @@ export const webhookTestScreen = (view: View, { name, to }: Pick<SubscriptionJso
     call: testCall(name),
   })
 
-/** The answer of a target to a test event. */
-export const testAnswerScreen = (view: View, name: string, { to, taken, answer, time, took }: TestAnswerJson): Screen => {
+/** The answer of a target to a test event. The target is shown as the subscription is to the requester. */
+export const testAnswerScreen = (
+  view: View,
+  { name, to }: Pick<SubscriptionJson, 'name' | 'to'>,
+  { taken, answer, time, took }: TestAnswerJson,
+): Screen => {
   const title = `${name} ${taken ? 'took' : 'did not take'} the test event`
   return {
     title,
