@@ -44,15 +44,16 @@ export type FutureJson = Json<typeof futureShape>
 
 /**
  * Times at which the sender is warned, ascending: at a closed destination and from a reported deliver-by time on, the times of the
- * warnings; else the first attempts that fail then. `attempts` are the coming ones.
+ * warnings, or now when they have passed; else the first attempts that fail then. `attempts` are the coming ones. A warning stands for all that
+ * are due at its time.
  */
 function warningsAfter(attempts: readonly QueueTime[], { destination }: Recipient, facts: FutureFacts): readonly QueueTime[] {
   const { story, records, notices, now } = facts
   const isClosed = isRecordedClosed(records.get(destination))
   const times = warningTimes(notices.warningAges, story.message)
     .slice(story.warnings)
-    .map((at) => (isClosed || isOverdue(story.message, at) ? at : (attempts.find((one) => one >= at) ?? Infinity)))
-  return [...new Set(times)].filter((at) => at > now)
+    .map((at) => (isClosed || isOverdue(story.message, at) ? Math.max(at, now) : (attempts.find((one) => one >= at) ?? Infinity)))
+  return [...new Set(times)]
 }
 
 /** Null without coming attempts. */

@@ -16,13 +16,12 @@ const worlds = fc.record({
   seed: fc.nat(100_000),
 })
 
-async function futureIn(world: QueueWorld, id: string, seed: number) {
+async function futureIn(world: QueueWorld, id: string, seed: number, now = world.clock.now()) {
   const story = await world.reader.details(id)
   if (story === undefined) throw new Error('the message has left the queue')
   const { policies, notices } = world.relay
   const records = recordsByName(await world.reader.destinationRecords())
   const random = seededRandom(seed)
-  const now = world.clock.now()
   return futureJson({ story, records, policies, notices, draw: (key) => random.draw(key), now, wall: world.clock.wall })[0]
 }
 
@@ -58,4 +57,32 @@ test('mail on hold has no future', async () => {
   await world.advance(MINUTE)
   await world.operate('hold', [id])
   expect(await futureIn(world, id, 1)).toBeUndefined()
+})
+
+test('a warning whose age has passed is planned for the attempt that is due now', async () => {
+  const world = await QueueWorld.create({
+    remote: ({ destination }) => (destination === 'far.example' ? { kind: 'replies', reply: '451 4.7.1 Greylisted' } : { kind: 'accepts' }),
+    config: { delay_warning_time: ['4m', '1h'], retry_jitter: 0 },
+  })
+  const id = await world.accept(['ann@far.example'])
+  await world.advance(MINUTE)
+  const due = BEGINNING + 5 * MINUTE
+  expect((await futureIn(world, id, 1))?.attempts[0]).toBe(due / SECOND)
+  const future = await futureIn(world, id, 1, due)
+  expect(future?.warnings).toHaveLength(2)
+  await world.advance(6 * MINUTE)
+  const warned = world.arrivals('app@us.example').map(({ at }) => (BEGINNING + at) / SECOND)
+  expect(warned).toEqual([future?.warnings[0]])
+})
+
+test('a warning whose age has passed is planned for now while its destination is suspended', async () => {
+  const world = await QueueWorld.create({
+    remote: () => ({ kind: 'replies', reply: '451 4.7.1 Greylisted' }),
+    config: { delay_warning_time: ['4m', '1h'], retry_jitter: 0 },
+  })
+  const id = await world.accept(['ann@far.example'])
+  await world.advance(MINUTE)
+  await world.relay.scheduler.destinations.suspend('far.example', { by: 'ops', until: BEGINNING + 120 * MINUTE, reason: null })
+  const now = BEGINNING + 4 * MINUTE + 30 * SECOND
+  expect((await futureIn(world, id, 1, now))?.warnings[0]).toBe(now / SECOND)
 })
