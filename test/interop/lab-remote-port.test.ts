@@ -1,5 +1,6 @@
 /** Postfix sends to a port of a lab, whose rules change by HTTP while it runs. */
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 import { expect, test } from 'vitest'
 import { greeted } from '../../scripts/bench/child.ts'
@@ -30,6 +31,10 @@ test.skipIf(reason !== null)(
       await send('ann@far.example')
       await expect.poll(async () => (await world.get('/rules')).rules[0]?.used, WAIT).toBe(1)
       expect((await world.get('/mailboxes/ann@far.example')).mails).toEqual([])
+      // A flush passes over mail that is not back in the deferred queue.
+      const files = (queue: string) =>
+        readdirSync(join(folder, 'spool', queue), { recursive: true, withFileTypes: true }).filter((one) => one.isFile()).length
+      await expect.poll(() => [files('active'), files('deferred')], WAIT).toEqual([0, 1])
       await world.post('/clock/advance', { by: '5m' })
       await flushPostfix(folder)
       expect((await world.get('/mailboxes/ann@far.example/wait?within=60s')).subject).toBe('')
