@@ -1,7 +1,7 @@
 /**
  * Live values: replaces the texts of elements with `data-live` by members of the JSON that a stream or a repeated request brings, keeps
- * relative times current, and renews the elements with `data-renewed` from a newer print of the screen (renewal.js). Rows never move, appear
- * or vanish. A hidden tab holds no connection.
+ * relative times current, and renews the elements with `data-renewed` from a newer print of the screen, and the parts with `data-fragment` below
+ * the pointer (renewal.js). Other rows never move, appear or vanish. A hidden tab holds no connection.
  */
 import { loginLink } from './loaded-screen.js'
 import { liveNumber, memberAt } from './live-values.js'
