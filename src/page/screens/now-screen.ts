@@ -24,22 +24,23 @@ import { nextPart, stateCell } from './destinations-screen.ts'
 import { breakable, destinationPart } from '../markup/long-words.ts'
 
 /**
- * Names of troubles, by which an open screen finds them again: the destination, or the kind and host of several, with their position among
+ * Troubles with names, by which an open screen finds them again: the destination, or the kind and host of several, with their position among
  * those of the same kind and host.
  */
-function troubleNames(troubles: readonly DestinationTroubleJson[]): readonly string[] {
+function named(troubles: readonly DestinationTroubleJson[]): readonly (readonly [name: string, trouble: DestinationTroubleJson])[] {
   const seen = new Map<string, number>()
-  return troubles.map(({ destinations, largest_destinations: [only = ''], kind, host }) => {
-    if (destinations === 1) return `destination ${only}`
+  return troubles.map((one) => {
+    const { destinations, kind, host } = one
+    if (destinations === 1) return [`destination ${one.largest_destinations[0] ?? ''}`, one] as const
     const group = `${kind} ${host ?? ''}`
     const position = (seen.get(group) ?? 0) + 1
     seen.set(group, position)
-    return `${group} ${position}`
+    return [`${group} ${position}`, one] as const
   })
 }
 
 /** Destinations with one reason: their only name, or their number with the names of the largest. */
-function troubleItem(view: View, one: DestinationTroubleJson, name: string): Html {
+function troubleItem(view: View, name: string, one: DestinationTroubleJson): Html {
   const [only = ''] = one.largest_destinations
   const isOne = one.destinations === 1
   const names = joined(
@@ -154,14 +155,13 @@ function attentionList(view: View, now: NowJson): Html | null {
   })
   if (troubles.length + attention.length + events.length === 0) return null
   const troubled = troubles.reduce((sum, { destinations }) => sum + destinations, 0)
-  const names = troubleNames(troubles)
   const items = [
     ...attention.map((one) => {
       const [sentence, link] = conditionOf(view, one, now)
       return attentionItem({ name: one.kind, sentence, link })
     }),
     ...events,
-    ...troubles.slice(0, MOST_SENTENCES).map((one, position) => troubleItem(view, one, names[position] ?? '')),
+    ...named(troubles.slice(0, MOST_SENTENCES)).map(([name, one]) => troubleItem(view, name, one)),
     ...(troubles.length > MOST_SENTENCES
       ? [
           attentionItem({
