@@ -48,6 +48,16 @@ test('the shards of any selection have each part once, in about equal times', ()
   }
 })
 
+test('test:reliability has every suite that RELIABILITY.md names as the proof of a promise', () => {
+  const read = (name: string): string => readFileSync(join(import.meta.dirname, '../..', name), 'utf8')
+  const { scripts } = JSON.parse(read('package.json')) as { readonly scripts: Readonly<Record<string, string>> }
+  const filters = scripts['test:reliability']?.split(' ').slice(2)
+  const rows = read('RELIABILITY.md').matchAll(/^\| [^|]*\| ([^|]*test\/long\/[^|]*)\|/gm)
+  const named = [...rows].flatMap(([, cell = '']) => [...cell.matchAll(/test\/long\/([a-z-]+\.long\.ts)/g)].map(([, suite]) => suite))
+  expect(named.length).toBeGreaterThan(10)
+  expect(selectedParts(filters ?? []).map(({ subject }) => suiteOf(subject))).toEqual(expect.arrayContaining(named))
+})
+
 describe('a filter', () => {
   test('is a text in the names', () => {
     expect(selectedParts(['killed']).map(nameOf)).toEqual(PARTS.map(nameOf).filter((name) => name.includes('killed')))
