@@ -14,6 +14,7 @@ import type { OutboxUpkeep } from '../outbox/outbox-upkeep.ts'
 import type { Operations } from '../queue/operations.ts'
 import { planOf } from '../queue/operation-plan.ts'
 import { StoreUnavailable } from '../store/queue-store.ts'
+import { createReader } from '../store/reader-methods.ts'
 import { completeTally } from '../store/counts/queue-tally.ts'
 import type { Clock } from '../system/clock.ts'
 import { systemRandom } from '../system/system-random.ts'
@@ -71,10 +72,26 @@ function subscriptionPort({ subscriptions, sender }: ApiServices): ReturnType<Qu
 /** The members of the view that need no open queue. */
 type Lasting = 'clock' | 'loaded' | 'addresses' | 'random' | 'health'
 
-/** The members of an open queue that are values; the others are functions. */
+/** The members of an open queue that are values, each of functions that answer with a promise; the others are functions. */
 type Values = 'reader' | 'live'
 
 type OpenView = Omit<QueueView, Lasting>
+
+const noAnswer = async (): Promise<never> => begun<never>(null)
+
+/** Stand for the values while the queue is not open. Their calls reject instead of throwing, so that a request is left with none of its promises. */
+const CLOSED: Pick<OpenView, Values> = {
+  reader: createReader(noAnswer, async () => undefined),
+  live: {
+    brief: noAnswer,
+    destinations: noAnswer,
+    named: noAnswer,
+    destination: noAnswer,
+    shares: noAnswer,
+    owners: noAnswer,
+    log: noAnswer,
+  },
+}
 
 const viewOf = (parts: ApiParts, clock: Clock): OpenView => {
   const { relay, store, reader, node, outbox } = parts
@@ -135,14 +152,14 @@ function recordChanges({ relay, store, reader, accessEntries: access }: ApiParts
 
 type Functions<T> = { readonly [Member in keyof T]: (...args: never) => unknown }
 
-/** A view whose values and functions are those of the queue that is open when they are used. */
-function viewThrough(open: () => OpenView & Functions<Omit<OpenView, Values>>, lasting: Pick<QueueView, Lasting>): QueueView {
+/** A view whose values and functions are those of the queue that is open when they are used. Functions throw while none is; `open` is null then. */
+function viewThrough(open: () => (OpenView & Functions<Omit<OpenView, Values>>) | null, lasting: Pick<QueueView, Lasting>): QueueView {
   const isValue = (name: string): name is Values => name === 'reader' || name === 'live'
   const view = new Proxy(lasting, {
     get: (known, name: keyof QueueView) => {
       if (name in known) return Reflect.get(known, name) as unknown
-      if (isValue(name)) return open()[name]
-      return (...args: readonly unknown[]) => (Reflect.get(open(), name) as (...given: readonly unknown[]) => unknown)(...args)
+      if (isValue(name)) return (open() ?? CLOSED)[name]
+      return (...args: readonly unknown[]) => (Reflect.get(begun(open()), name) as (...given: readonly unknown[]) => unknown)(...args)
     },
   })
   return view as QueueView
@@ -152,12 +169,12 @@ export function queueApi(deps: QueueApiDeps): Api {
   const { clock, loaded, addresses } = deps
   const health = relayHealth({ clock, parts: deps.parts })
   let last: { readonly parts: ApiParts; readonly view: OpenView } | null = null
-  const parts = (): ApiParts => begun(deps.parts())
-  const open = (): OpenView => {
-    const opened = parts()
+  const open = (): OpenView | null => {
+    const opened = deps.parts()
+    if (opened === null) return null
     if (last?.parts !== opened) last = { parts: opened, view: viewOf(opened, clock) }
     return last.view
   }
   const view = viewThrough(open, { clock, loaded, addresses, random: systemRandom, health })
-  return new Api(view, { records: () => recordChanges(parts(), clock) })
+  return new Api(view, { records: () => recordChanges(begun(deps.parts()), clock) })
 }

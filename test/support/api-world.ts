@@ -4,6 +4,7 @@
 import { defaultConfig, type LoadedConfig } from '../../src/config/load.ts'
 import { AccessEntries } from '../../src/access/access-entries.ts'
 import { Operations } from '../../src/queue/operations.ts'
+import type { ApiParts } from '../../src/daemon/queue-api.ts'
 import type { OutboxUpkeep } from '../../src/outbox/outbox-upkeep.ts'
 import { SubscriptionChanges } from '../../src/subscriptions/subscription-changes.ts'
 import { HOUR } from '../../src/system/clock.ts'
@@ -27,6 +28,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
 export class ApiWorld {
   readonly queue: QueueWorld
   readonly api: ApiServer
+  readonly parts: ApiParts
   readonly operations: Operations
   /** Tells streams of new events; absent until a test sets it. */
   published: Pick<OutboxUpkeep, 'onPublished'> | undefined
@@ -72,19 +74,16 @@ export class ApiWorld {
     })
     const domainChecks = new DomainChecks({ store, clock, node: 'api', answer: (...question) => this.answer(...question) })
     this.domainChecks = domainChecks
-    this.api = new ApiServer({
-      clock,
-      loaded,
-      parts: () => ({
-        relay,
-        store,
-        reader,
-        services: { operations: this.operations, subscriptions, sender: null, schedules, domainChecks },
-        outbox,
-        accessEntries,
-        node: null,
-      }),
-    })
+    this.parts = {
+      relay,
+      store,
+      reader,
+      services: { operations: this.operations, subscriptions, sender: null, schedules, domainChecks },
+      outbox,
+      accessEntries,
+      node: null,
+    }
+    this.api = new ApiServer({ clock, loaded, parts: () => this.parts })
   }
 
   static async open(
