@@ -104,17 +104,21 @@ export function closedIsLeftAlone(complain: Complain): Invariant {
   }
 }
 
-/** The number of leases is at most the size of the active queue; a claim of expired mail adds at most a page for a short time. */
+/**
+ * The number of leases is at most the size of the active queue. A claim of expired mail adds at most a page for a short time, and the retry
+ * of a message that was in delivery during two crashes adds one delivery, which starts beside a full queue too.
+ */
 export const leasesAreBounded = (complain: Complain): Invariant => {
-  const expired = new Set<RecipientId>()
+  const apart = new Set<RecipientId>()
   return {
     see({ where, event }, { queue, settings }) {
       if (where !== 'test' || event.did !== 'committed') return
-      for (const id of expired) if (queue.recipient(id)?.state !== 'leased') expired.delete(id)
-      if (event.method === 'claimExpired') for (const { id } of event.requests.flatMap(({ recipients }) => recipients)) expired.add(id)
+      for (const id of apart) if (queue.recipient(id)?.state !== 'leased') apart.delete(id)
+      if (event.method === 'claimExpired' || event.method === 'claimSuspect')
+        for (const { id } of event.requests.flatMap(({ recipients }) => recipients)) apart.add(id)
       const messages = settings.number('', 'qmgr_message_active_limit', 20_000)
       const limit = Math.max(messages, settings.number('', 'qmgr_message_recipient_limit', 20_000))
-      const leased = queue.leased - expired.size
+      const leased = queue.leased - apart.size
       if (leased > limit) complain(`${leased} recipients are leased, and the active queue holds ${limit}`)
     },
   }
