@@ -147,7 +147,7 @@ export class RestartableRelay {
     const relay = this.#relay
     return new Operations({
       store,
-      reader: this.#queue.reader,
+      reader: this.#life.readingBy(this.#queue.reader),
       clock,
       events,
       mail: relay.mailEntry,

@@ -48,6 +48,24 @@ describe.each([
     expect(world.mailbox('ann@slow.example').mails()).toHaveLength(2)
     expect(world.history().events.filter(({ where, event }) => where === 'queue' && event.type === 'message.removed')).toHaveLength(1)
   })
+
+  test('is read no more by the relay that was killed while it followed a step of the clock', async () => {
+    const unhandled: unknown[] = []
+    const note = (reason: unknown) => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    try {
+      const world = await start(store())
+      for (let ticks = 0; ticks < 8; ticks++) {
+        world.stepClock('1h')
+        for (let tick = 0; tick < ticks; tick++) await Promise.resolve()
+        await world.crash()
+      }
+      await world.advance('1s')
+      expect(unhandled).toEqual([])
+    } finally {
+      process.off('unhandledRejection', note)
+    }
+  })
 })
 
 test('a crash with SQLite in memory is refused', async () => {
