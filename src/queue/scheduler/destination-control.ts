@@ -64,15 +64,14 @@ export class DestinationControl {
     for (const name of suspended)
       if (wanted(name) && (saved.get(name)?.suspension ?? null) === null) await this.resume(name, ANOTHER_NODE, 'recorded')
     for (const { name, suspension } of saved.values()) {
-      if (suspension !== null && wanted(name) && table.get(name).ownAccess.kind !== 'suspended')
-        await this.suspend(name, suspension, 'recorded')
+      if (suspension !== null && wanted(name) && table.get(name).ownAccess.kind !== 'suspended') await this.#suspended(name, suspension)
     }
   }
 
   /** Applies the order of an operator at another node. The record may have been overwritten here, so it is saved again. */
   async received({ name, suspension }: DestinationRecord): Promise<void> {
     const destination = this.#state.table.get(name)
-    if (suspension !== null) await this.suspend(name, suspension, 'recorded')
+    if (suspension !== null) await this.#suspended(name, suspension)
     else if (destination.ownAccess.kind === 'suspended') await this.resume(name, ANOTHER_NODE, 'recorded')
     else if (destination.ownAccess.kind === 'dead') await this.#save(destination)
   }
@@ -171,22 +170,32 @@ export class DestinationControl {
 
   /**
    * Suspends a destination; resolves when the suspension is committed. Rejects with StoreUnavailable, without effect, when the
-   * commit fails. An order of another node is `recorded`: that node has kept its event.
+   * commit fails.
    */
-  async suspend(name: DestinationName, suspension: Suspension, order: 'new' | 'recorded' = 'new'): Promise<void> {
+  async suspend(name: DestinationName, suspension: Suspension): Promise<void> {
     const { clock, events, recorder } = this.#state
     const { due, giveBack } = this.#loops
     const happened = suspended(name, suspension, clock.wall)
-    const kept = order === 'new' ? recorder.of(happened) : undefined
-    let isKnown = false
-    const destination = await this.#decide({ name, suspension, kept }, (one) => {
-      isKnown = order === 'recorded' && isKnownAs(suspensionOf(one), suspension)
-      one.suspend(suspension)
-    })
+    const destination = await this.#decide({ name, suspension, kept: recorder.of(happened) }, (one) => one.suspend(suspension))
     await giveBack.waiting(destination)
     due.schedule(destination)
-    if (!isKnown) events.emit(happened)
+    events.emit(happened)
     if (suspension.until !== null) this.#suspensionEnds.expect(suspension.until)
+  }
+
+  /**
+   * Applies a suspension that another node has committed, and whose event it has kept. Has effect at once, because mail of the destination
+   * may be claimed meanwhile.
+   */
+  async #suspended(name: DestinationName, suspension: Suspension): Promise<void> {
+    const { clock, events, table } = this.#state
+    const { due, giveBack } = this.#loops
+    const destination = table.get(name)
+    if (!isKnownAs(suspensionOf(destination), suspension)) events.emit(suspended(name, suspension, clock.wall))
+    destination.suspend(suspension)
+    due.schedule(destination)
+    if (suspension.until !== null) this.#suspensionEnds.expect(suspension.until)
+    await Promise.all([giveBack.waiting(destination), this.#save(destination)])
   }
 
   /** Ends a suspension; resolves when that is committed. No mail is attempted before the commit. Rejects as `suspend` does. */

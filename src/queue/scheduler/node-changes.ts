@@ -111,6 +111,12 @@ export class NodeChanges {
   arrived({ due, destinations, providers: changes }: Arrivals): void {
     const { clock, storeHealth, shards, tasks } = this.#state
     const { control, providers, expiry, scheduler } = this.#loops
+    // An order of an operator ends an earlier one, which a new owner of the shard may find beside it.
+    for (const record of new Map(destinations.map((one) => [one.name, one])).values()) {
+      if (!shards.schedules(record.name)) continue
+      tasks.add(storeHealth.retryUntilCommitted(() => control.received(record)).then(() => expiry.run()))
+    }
+    for (const change of changes) if (shards.schedules(nameOfProvider(change.provider))) providers.received(change)
     if (due.length > 0) {
       // The mail may be past its lifetime. One check a second is enough.
       const expiresAt = clock.now() + SECOND
@@ -121,11 +127,5 @@ export class NodeChanges {
         )
       }
     }
-    // An order of an operator ends an earlier one, which a new owner of the shard may find beside it.
-    for (const record of new Map(destinations.map((one) => [one.name, one])).values()) {
-      if (!shards.schedules(record.name)) continue
-      tasks.add(storeHealth.retryUntilCommitted(() => control.received(record)).then(() => expiry.run()))
-    }
-    for (const change of changes) if (shards.schedules(nameOfProvider(change.provider))) providers.received(change)
   }
 }

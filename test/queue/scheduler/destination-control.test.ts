@@ -96,6 +96,20 @@ test('a suspension by another node that arrives and is found in the store meanwh
   expect(told.filter((kind) => kind === 'suspended')).toHaveLength(1)
 })
 
+test('a suspension by another node holds as soon as it arrives, before this node has saved it again', async () => {
+  const { store } = openMemoryStore()
+  const saved = Promise.withResolvers<void>()
+  const scheduler = await schedulerOver(store, saved.promise)
+  const suspension = { by: 'operator', until: null, reason: null }
+  const record = { name: 'far.example', suspension, deadUntil: null, probeInterval: null, siteStatus: null }
+  scheduler.nodes.arrived({ ...NO_ARRIVALS, destinations: [record] })
+  expect(scheduler.destinations.isClosed('far.example')).toBe(true)
+  expect(admits(scheduler, store, 'far.example')).toBe(false)
+  expect(await store.destinations()).toEqual([])
+  saved.resolve()
+  await expect.poll(() => store.destinations()).toEqual([record])
+})
+
 test.each(['arrives first', 'is found first'])('a suspension of a provider by another node that %s is told once', async (order) => {
   const { store } = openMemoryStore()
   const told: string[] = []
