@@ -44,7 +44,7 @@ const { store } = server === null ? await (shell === 'worker' ? openWorkerStore 
 async function openOn(running: PostgresServer) {
   const url = parseDatabaseUrl(running.url())
   if (url === null) throw new Error(`${running.url()} is no URL`)
-  const labels = { name: 'bench', program: '', settings: '', draining: false }
+  const labels = { name: 'bench', program: '', settings: '', hostname: '', draining: false }
   const queue = await openPostgresStore({ url, durability: 'primary', labels, clock: realClock })
   await running.query(`update shard set owner = ${queue.node}`)
   return queue

@@ -243,7 +243,7 @@ export class MailerDaemon implements NoticePort {
   #happened({ message, recipients }: MessageWithNoticesDue, written: readonly WrittenNotice[]): readonly Published[] {
     if (written.length > 0) return written.map((one) => noticeSent(message, one))
     if (recipients.every(({ noticeDue }) => noticeDue === undefined)) return []
-    const isDoubleBounce = message.sender.toLowerCase() === this.#deps.settings().rules.doubleBounceSender.toLowerCase()
+    const isDoubleBounce = this.#deps.settings().rules.doubleBounce.has(message.sender)
     const why = isDoubleBounce ? 'it is mail to the postmaster' : 'neither NOTIFY nor notify_classes asks for one'
     return [{ kind: 'notice-dropped', message, why }]
   }

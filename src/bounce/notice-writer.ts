@@ -12,6 +12,7 @@ import type { NewMessage } from '../store/new-message.ts'
 import type { QueueStore } from '../store/queue-store.ts'
 import type { Report } from '../store/recorded-outcomes.ts'
 import { writeDsn, type Dsn } from './dsn.ts'
+import type { DoubleBounce } from './double-bounce.ts'
 import { noticeRules, warningAges, type Notice, type NoticeRules } from './notice.ts'
 import { readOriginal, type ReadPiece, type ReturnedOriginal } from './returned-original.ts'
 import type { ReportingMta } from './dsn-status.ts'
@@ -56,8 +57,8 @@ export interface NoticeSettings {
   readonly contentKeptFor: Duration
 }
 
-export const noticeSettings = (config: Config, templates: Templates): NoticeSettings => ({
-  rules: noticeRules(config),
+export const noticeSettings = (config: Config, templates: Templates, doubleBounce?: DoubleBounce): NoticeSettings => ({
+  rules: noticeRules(config, doubleBounce),
   reportingMta: { myhostname: config.myhostname, myorigin: config.myorigin, mailName: config.mail_name },
   templates,
   threaded: config.enable_threaded_bounces,

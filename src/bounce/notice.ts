@@ -6,6 +6,7 @@ import type { Config } from '../config/options.ts'
 import type { Notify } from '../mail/envelope.ts'
 import type { NoticeDue, Recipient } from '../mail/message.ts'
 import type { Duration } from '../system/clock.ts'
+import { DoubleBounce } from './double-bounce.ts'
 import type { WarningAges } from './warning-times.ts'
 import type { MessageWithNoticesDue } from '../store/recorded-outcomes.ts'
 
@@ -27,21 +28,18 @@ export interface OutcomeFacts {
   readonly relayReported?: boolean | undefined
 }
 
-type PostmasterRules = Pick<NoticeRules, 'classes' | 'doubleBounceSender'>
+type PostmasterRules = Pick<NoticeRules, 'classes' | 'doubleBounce'>
 
 /** Whether NOTIFY requests the notice. Without NOTIFY, notices of failure and delay are sent (RFC 3461 §4.1). */
 const wants = (notify: Notify | undefined, what: NoticeDue): boolean =>
   notify === undefined ? what !== 'success' : notify !== 'never' && notify.includes(what)
-
-const isDoubleBounce = (sender: string, { doubleBounceSender }: PostmasterRules): boolean =>
-  sender.toLowerCase() === doubleBounceSender.toLowerCase()
 
 const copiesBounces = ({ classes }: PostmasterRules): boolean => classes.includes('bounce')
 const reportsDoubleBounces = (rules: PostmasterRules): boolean => rules.classes.includes('2bounce') || copiesBounces(rules)
 
 /** The notice that an outcome makes due, for the sender or the postmaster. `deferred` is passed when a delay warning is due. */
 export function noticeDueFor(facts: OutcomeFacts, rules: PostmasterRules): NoticeDue | undefined {
-  return isDoubleBounce(facts.sender, rules) ? undefined : DUE[facts.outcome](facts, rules)
+  return rules.doubleBounce.has(facts.sender) ? undefined : DUE[facts.outcome](facts, rules)
 }
 
 type DueRule = (facts: OutcomeFacts, rules: PostmasterRules) => NoticeDue | undefined
@@ -71,7 +69,7 @@ const DUE: Readonly<Record<OutcomeFacts['outcome'], DueRule>> = {
 /** Log text when a failure causes no notice. Undefined when a notice is sent, and when NOTIFY excludes notices. */
 export function whyNotReported(facts: OutcomeFacts, rules: PostmasterRules): string | undefined {
   if (facts.outcome !== 'bounced' && facts.outcome !== 'expired') return undefined
-  if (isDoubleBounce(facts.sender, rules)) return `undeliverable mail from ${rules.doubleBounceSender} is discarded`
+  if (rules.doubleBounce.has(facts.sender)) return `undeliverable mail from ${facts.sender} is discarded`
   if (facts.sender === '' && noticeDueFor(facts, rules) === undefined) return 'an undeliverable notice is not reported to anybody'
   return undefined
 }
@@ -92,7 +90,7 @@ export interface Notice {
 /** Rules for all notices of this relay. */
 export interface NoticeRules {
   readonly classes: NoticeClasses
-  readonly doubleBounceSender: string
+  readonly doubleBounce: DoubleBounce
   /** confirm_delay_cleared: whether a success notice is sent after a delay warning. */
   readonly confirmDelayCleared: boolean
   /** Maximum size in bytes of an original that is returned completely. */
@@ -113,15 +111,11 @@ type NoticeConfig = Pick<
   | 'delay_notice_recipient'
 >
 
-/** The full address of double_bounce_sender. */
-const doubleBounceAddress = (config: Pick<Config, 'double_bounce_sender' | 'myhostname'>): string =>
-  `${config.double_bounce_sender}@${config.myhostname}`
-
-export function noticeRules(config: NoticeConfig): NoticeRules {
+export function noticeRules(config: NoticeConfig, doubleBounce = new DoubleBounce(config)): NoticeRules {
   const local = (address: string): string => (address.includes('@') ? address : `${address}@${config.myorigin}`)
   return {
     classes: config.notify_classes,
-    doubleBounceSender: doubleBounceAddress(config),
+    doubleBounce,
     confirmDelayCleared: config.confirm_delay_cleared,
     sizeLimit: config.bounce_size_limit,
     postmaster: {
@@ -135,7 +129,7 @@ export function noticeRules(config: NoticeConfig): NoticeRules {
 /** The notices to send for a message; empty when the rules suppress all of them. */
 export function noticesFor(due: MessageWithNoticesDue, rules: NoticeRules): readonly Notice[] {
   // Undeliverable mail from double_bounce_sender causes no notice.
-  if (isDoubleBounce(due.message.sender, rules)) return []
+  if (rules.doubleBounce.has(due.message.sender)) return []
   const recipients = Map.groupBy(due.recipients, ({ noticeDue }) => noticeDue)
   return [
     ...failureNotices(due, recipients.get('failure') ?? [], rules),
@@ -196,10 +190,10 @@ function ifWanted(kind: NoticeDue, due: MessageWithNoticesDue, all: readonly Rec
 
 /** A copy for the postmaster. It lists every recipient, independent of NOTIFY (Postfix DSN_NOTIFY_OVERRIDE). */
 const toPostmaster = (
-  { postmaster, doubleBounceSender }: NoticeRules,
+  { postmaster, doubleBounce }: NoticeRules,
   role: keyof NoticeRules['postmaster'],
   notice: Pick<Notice, 'kind' | 'recipients' | 'returns'>,
-): Notice => ({ ...notice, to: 'postmaster', address: postmaster[role], from: doubleBounceSender })
+): Notice => ({ ...notice, to: 'postmaster', address: postmaster[role], from: doubleBounce.address })
 
 /** The positive ages of delay_warning_time, ascending. An age of 0 disables the warning. */
 const agesIn = (times: readonly Duration[]): readonly Duration[] => [...new Set(times)].filter((age) => age > 0).toSorted((a, b) => a - b)

@@ -30,7 +30,7 @@ import { LastingPorts } from './lasting-ports.ts'
 import { queueAdmin } from './queue-admin.ts'
 import { NOT_OPEN } from './queue-api.ts'
 import type { OpenedQueue } from './node/opened-queue.ts'
-import { nodeSettings, sharedSettings } from './node/shared-settings.ts'
+import { nodeParameters, nodeSettings } from './node/shared-settings.ts'
 import { Closers } from './closers.ts'
 import { Opening } from './opening.ts'
 import { prepare, prepareFiles, readySettings, type Preparation } from './preparation.ts'
@@ -353,7 +353,7 @@ export class Daemon {
     this.#loaded = loaded
     this.#addresses.change(loaded.config.log_addresses, key)
     this.#reopen = (next) => next.open(settings)
-    node?.describe(sharedSettings(loaded))
+    node?.describe(nodeParameters(loaded))
     await outbox.configure()
     services?.schedules.plan()
     inEffect()

@@ -23,7 +23,8 @@ import { DatabaseReport } from './node/database-report.ts'
 import type { OpenedQueue } from './node/opened-queue.ts'
 import { Peers } from './node/peers.ts'
 import { ShardReport } from './node/shard-report.ts'
-import { sharedSettings } from './node/shared-settings.ts'
+import { nodeParameters } from './node/shared-settings.ts'
+import type { NodeParameters } from '../store/membership/node-table.ts'
 import { ownsAlone } from './node/sole-node.ts'
 
 /** For leaving the queue. When the database does not answer, other nodes take this node over later. */
@@ -64,7 +65,7 @@ export function sharedQueueOpener(clock: QueueClock): OpenSharedQueue {
 
 async function joinQueue(deps: SharedQueueDeps, recent: RecentMail): Promise<PostgresQueue> {
   const { clock, events, loaded } = deps
-  const labels = { name: loaded.config.node_name, program: VERSION, settings: sharedSettings(loaded), draining: false }
+  const labels = { name: loaded.config.node_name, program: VERSION, draining: false, ...nodeParameters(loaded) }
   const onEvent = (event: WritingEvent): void => reportWriting(event, deps)
   const joined = await openPostgresStore({ ...databaseOf(loaded.config), labels, clock, recent, onEvent })
   if (joined.created) events.emit({ kind: 'note', level: 'info', text: 'tables of a new queue were created in PostgreSQL' })
@@ -111,7 +112,7 @@ async function openAsNode(joined: PostgresQueue, deps: SharedQueueDeps, ownershi
     questions: nodes,
     peers,
     start: () => member.start(),
-    describe: (settings: string) => member.describe(settings),
+    describe: (parameters: NodeParameters) => member.describe(parameters),
     drain: () => member.drain(),
     database: () => database.state,
     lacksStandby: () => {

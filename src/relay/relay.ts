@@ -70,7 +70,7 @@ export class Relay {
     this.#deps = deps
     this.#settings = deps
     const [directory, bands] = [deps.providers ?? new ProviderDirectory(), new ClassBands()]
-    this.#lasting = { providers: directory, bands }
+    this.#lasting = { providers: directory, bands, membership: { hostnames: () => this.#deliveries.membership.hostnames() } }
     this.#rules = compileRules(deps, this.#lasting, deps)
     const rules = () => this.#rules
     this.#deliveries = openDeliveryParts(deps, rules)

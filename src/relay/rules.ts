@@ -1,6 +1,7 @@
 /** Compiled settings of a relay: everything that a reload replaces. */
 import { openChecks, type CheckTables } from '../checks/check-tables.ts'
 import type { AccessTables } from '../access/access-tables.ts'
+import { DoubleBounce } from '../bounce/double-bounce.ts'
 import { noticeSettings, type NoticeSettings } from '../bounce/notice-writer.ts'
 import type { Templates } from '../bounce/templates.ts'
 import { DestinationPolicies } from '../config/destination-policies.ts'
@@ -90,12 +91,14 @@ interface RulePorts {
 export interface LastingRules {
   readonly providers: ProviderDirectory
   readonly bands: ClassBands
+  readonly membership: Pick<Membership, 'hostnames'>
 }
 
 /** Compiles settings. Throws PolicyError for an invalid retry policy, ConfigError when a DKIM key cannot be used. */
-export function compileRules(settings: RelaySettings, { providers, bands }: LastingRules, ports: RulePorts): Rules {
+export function compileRules(settings: RelaySettings, { providers, bands, membership }: LastingRules, ports: RulePorts): Rules {
   const { config, templates, secrets, tables, routingTables, dkimKeys, classMaps, checks = openChecks(config).checks } = settings
-  const router = new Router(config, routingTables ?? openRoutingTables(config).tables)
+  const doubleBounce = new DoubleBounce(config, () => membership.hostnames())
+  const router = new Router(config, routingTables ?? openRoutingTables(config).tables, doubleBounce)
   const shares = ShareWeights.of(config, settings.shareWeights ?? openShareWeights(config).table)
   const policies = new DestinationPolicies(config, providers, bands, shares)
   const opened = tables ?? openTables(config).tables
@@ -104,7 +107,7 @@ export function compileRules(settings: RelaySettings, { providers, bands }: Last
     config,
     router,
     policies,
-    notices: noticeSettings(config, templates),
+    notices: noticeSettings(config, templates, doubleBounce),
     rewriting,
     generic: GenericMaps.of(config, opened),
     deadEnds: new DeadEnds({ config, net: ports.net, clock: ports.clock, router, rewriting }),

@@ -16,7 +16,7 @@ async function compose({ kind, to, recipients, returns, message: facts, octets, 
   const settings = settingsOf(overrides)
   const message = aMessage(facts)
   const address = to === 'sender' ? message.sender : settings.rules.postmaster.bounce
-  const from = to === 'sender' ? '' : settings.rules.doubleBounceSender
+  const from = to === 'sender' ? '' : settings.rules.doubleBounce.address
   const notice: Notice = { kind, to, address, from, recipients, returns }
   return written(notice, message, await original(octets, settings, returns), settings)
 }

@@ -1,5 +1,6 @@
 /** Decision table of notices: NOTIFY × outcome × RET × size, complete, with Postfix's rules. */
 import { describe, expect, test } from 'vitest'
+import { DoubleBounce } from '../../src/bounce/double-bounce.ts'
 import { noticeDueFor, noticesFor, warningAges, whyNotReported, type NoticeClasses, type OutcomeFacts } from '../../src/bounce/notice.ts'
 import { parseNotice } from '../../src/bounce/dsn-parser.ts'
 import { HOUR } from '../../src/system/clock.ts'
@@ -20,6 +21,7 @@ import {
 } from '../support/notices.ts'
 
 const DOUBLE_BOUNCE = 'double-bounce@relay.example'
+const doubleBounce = new DoubleBounce({ double_bounce_sender: 'double-bounce', myhostname: 'relay.example' }, () => ['mx2.example'])
 const facts = (more: Partial<OutcomeFacts>): OutcomeFacts => ({
   outcome: 'bounced',
   notify: undefined,
@@ -28,9 +30,8 @@ const facts = (more: Partial<OutcomeFacts>): OutcomeFacts => ({
 })
 
 /** The notice due after an outcome, by these notify_classes. */
-const dueFor = (more: Partial<OutcomeFacts>, classes: NoticeClasses = []) =>
-  noticeDueFor(facts(more), { classes, doubleBounceSender: DOUBLE_BOUNCE })
-const whyNot = (more: Partial<OutcomeFacts>) => whyNotReported(facts(more), { classes: [], doubleBounceSender: DOUBLE_BOUNCE })
+const dueFor = (more: Partial<OutcomeFacts>, classes: NoticeClasses = []) => noticeDueFor(facts(more), { classes, doubleBounce })
+const whyNot = (more: Partial<OutcomeFacts>) => whyNotReported(facts(more), { classes: [], doubleBounce })
 
 const withDue = (recipients: readonly Recipient[], message: Partial<Message> = {}) => ({
   message: aMessage(message),
@@ -146,6 +147,9 @@ describe('addressees', () => {
       expect(dueFor({ outcome, sender: DOUBLE_BOUNCE.toUpperCase(), notify: ['success', 'failure', 'delay'] }, all)).toBeUndefined()
     }
     expect(whyNot({ sender: DOUBLE_BOUNCE })).toMatch(/discarded/)
+    expect(whyNot({ sender: 'Double-Bounce@MX2.example' })).toMatch(/discarded/)
+    for (const other of ['double-bounce@mx3.example', 'double-bounce', 'xdouble-bounce@mx2.example'])
+      expect(dueFor({ sender: other }, all)).toBe('failure')
     const { rules } = settingsOf(['notify_classes=bounce'])
     const noticesDue = [aRecipient(0), delayed(1), relayed(2)]
     expect(noticesFor(withDue(noticesDue, { sender: DOUBLE_BOUNCE }), rules)).toEqual([])

@@ -12,7 +12,7 @@ import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../support/postgres-qu
 import type { SharedNode, Subject } from './mail.ts'
 import { describeQueueStore } from './queue-store.ts'
 
-const LABELS = { program: '1.0.0', settings: '', draining: false }
+const LABELS = { program: '1.0.0', settings: '', hostname: '', draining: false }
 
 describe.skipIf(WITHOUT_POSTGRES.skip)(`PostgreSQL${WITHOUT_POSTGRES.why}`, () => {
   const { emptyQueue } = usePostgres()

@@ -517,17 +517,19 @@ export function twoOwners(subject: () => Subject): void {
     expect(await a.nodes.setDraining(999_999, true)).toBe(false)
   })
 
-  test('a node shows others the settings after a reload', async () => {
+  test('a node shows others its parameters after a reload', async () => {
     const { a, b } = await both()
     const shown = async (): Promise<readonly string[]> => {
       const { nodes } = await beat(b.nodes)
-      return [a, b].flatMap((one) => nodes.filter(({ id }) => id === one.nodes.me).map(({ settings }) => settings))
+      return [a, b].flatMap((one) =>
+        nodes.filter(({ id }) => id === one.nodes.me).map(({ settings, hostname }) => `${hostname} ${settings}`),
+      )
     }
     const [, before = ''] = await shown()
-    await a.nodes.setSettings('{"minimal_backoff_time":"0a1b2c3d"}')
-    expect(await shown()).toEqual(['{"minimal_backoff_time":"0a1b2c3d"}', before])
+    await a.nodes.setParameters({ settings: '{"minimal_backoff_time":"0a1b2c3d"}', hostname: 'mx1.example' })
+    expect(await shown()).toEqual(['mx1.example {"minimal_backoff_time":"0a1b2c3d"}', before])
     await b.nodes.takeOver(a.nodes.me, beatOf(await beat(b.nodes), a))
-    await expect(a.nodes.setSettings('{}')).rejects.toThrow(Fenced)
+    await expect(a.nodes.setParameters({ settings: '{}', hostname: '' })).rejects.toThrow(Fenced)
   })
 }
 

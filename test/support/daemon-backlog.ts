@@ -122,7 +122,7 @@ const emptyQueue = (
     : openPostgresStore({
         url: urlOf(server.url()),
         durability: 'primary',
-        labels: { name: 'filler', program: '1.0.0', settings: '', draining: false },
+        labels: { name: 'filler', program: '1.0.0', settings: '', hostname: '', draining: false },
         clock: realClock,
       })
 

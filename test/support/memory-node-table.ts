@@ -7,6 +7,7 @@ import {
   NO_ARRIVALS,
   type Arrivals,
   type AskedRecall,
+  type NodeParameters,
   type NodesView,
   type NodeState,
   type NodeTable,
@@ -26,6 +27,7 @@ export interface JoiningNode {
   readonly name: string
   readonly program?: string | undefined
   readonly settings?: string | undefined
+  readonly hostname?: string | undefined
   readonly draining?: boolean | undefined
   /** Providers of destinations, which arrivals and own changes refresh. */
   readonly providers?: ProviderDirectory | undefined
@@ -36,10 +38,10 @@ export interface JoiningNode {
 /** Opens a queue as one more node, which owns no shard yet. */
 export function joinMemoryQueue(
   queue: MemoryQueue,
-  { name, program = '', settings = '', draining = false, providers, now }: JoiningNode,
+  { name, program = '', settings = '', hostname = '', draining = false, providers, now }: JoiningNode,
 ): { readonly store: QueueStore; readonly reader: QueueReader; readonly nodes: NodeTable } {
   const id = ++queue.openings
-  queue.nodes.set(id, { id, name, program, settings, draining, beat: 0, beatAt: now(), joinedAt: now(), hint: () => undefined })
+  queue.nodes.set(id, { id, name, program, settings, hostname, draining, beat: 0, beatAt: now(), joinedAt: now(), hint: () => undefined })
   const shared = openShared(queue, id, () => providers?.replace(PROVIDER_MEMBERS.all.held(queue.records)))
   return { ...shared, nodes: new MemoryNodeTable(queue, id, { now, providers }) }
 }
@@ -153,8 +155,8 @@ class MemoryNodeTable implements NodeTable {
     return found !== undefined
   }
 
-  async setSettings(settings: string): Promise<void> {
-    this.#own().settings = settings
+  async setParameters(parameters: NodeParameters): Promise<void> {
+    Object.assign(this.#own(), parameters)
   }
 
   async leave(): Promise<void> {

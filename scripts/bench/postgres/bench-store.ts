@@ -29,7 +29,7 @@ export interface BenchStore {
 export async function openBenchStore(place: string, share: Share = { index: 0, of: 1 }): Promise<BenchStore> {
   const url = parseDatabaseUrl(place)
   if (url === null) return openStore(place, { threads: true, create: true })
-  const labels = { name: `bench${share.index}`, program: '', settings: '', draining: false }
+  const labels = { name: `bench${share.index}`, program: '', settings: '', hostname: '', draining: false }
   const queue = await openPostgresStore({ url, durability: 'primary', labels, clock: realClock })
   const session = new Connection(await openSession({ url, durability: 'primary', application: 'deferd bench', pipeline: true }))
   await session.query(`update shard set owner = ${queue.node} where id % ${share.of} = ${share.index}`)

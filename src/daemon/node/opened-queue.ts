@@ -3,7 +3,7 @@ import type { ProviderDirectory } from '../../config/provider-directory.ts'
 import type { OwnerId } from '../../mail/message.ts'
 import type { DatabaseState } from '../../store/membership/database-state.ts'
 import type { Membership } from '../../store/membership/membership.ts'
-import type { NodesView } from '../../store/membership/node-table.ts'
+import type { NodeParameters, NodesView } from '../../store/membership/node-table.ts'
 import type { QuestionTable } from '../../store/membership/questions.ts'
 import type { MoveStore } from '../../store/move-store.ts'
 import type { QueueReader } from '../../store/queue-reader.ts'
@@ -29,8 +29,8 @@ export interface SharingNode {
   readonly peers: Peers
   /** Begins to beat and to take shards. Resolves when the node may accept mail, or its first beat has failed. */
   start(): Promise<void>
-  /** Shows the other nodes the settings after a reload (sharedSettings). */
-  describe(settings: string): void
+  /** Shows the other nodes the parameters after a reload. */
+  describe(parameters: NodeParameters): void
   /** Begins to give all shards away, before the node leaves. */
   drain(): void
 }

@@ -8,6 +8,7 @@ import { NOTICE_OPTIONS } from '../../config/options/notice-options.ts'
 import type { OptionName } from '../../config/options.ts'
 import { QUEUE_LIMIT_OPTIONS } from '../../config/options/smtpd-options.ts'
 import { RETRY_OPTIONS } from '../../config/options/retry-options.ts'
+import type { NodeParameters } from '../../store/membership/node-table.ts'
 import type { NodeSettings } from '../../resources/settings-json.ts'
 
 /** Parameters whose values belong to a machine: its addresses, names and files. */
@@ -31,8 +32,14 @@ const SHARED: readonly OptionName[] = [
  * The given settings by name, each with a hash of its value, as JSON. A value with the host name is hashed without it, because each node has
  * its own `myhostname`.
  */
-export const sharedSettings = (loaded: LoadedConfig): string =>
+const sharedSettings = (loaded: LoadedConfig): string =>
   JSON.stringify(Object.fromEntries(Object.entries(nodeSettings(loaded)).map(([name, { hash }]) => [name, hash])))
+
+/** The parameters that this node tells the others. */
+export const nodeParameters = (loaded: LoadedConfig): NodeParameters => ({
+  settings: sharedSettings(loaded),
+  hostname: loaded.config.myhostname,
+})
 
 /** The given settings with the values that operators may see, in the order of their names. */
 export function nodeSettings(loaded: LoadedConfig): NodeSettings {

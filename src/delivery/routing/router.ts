@@ -8,6 +8,7 @@ import type { Config } from '../../config/options.ts'
 import { domainOf, lookupKeys } from '../../mail/address.ts'
 import type { DestinationName } from '../../mail/message.ts'
 import { parseNextHop, type NextHop } from '../../config/values/next-hop.ts'
+import { DoubleBounce } from '../../bounce/double-bounce.ts'
 import { destinationOf, parseNextHops, parseTransport, type Transport } from '../../config/transport-map.ts'
 import type { KnownTransport } from '../../config/sender-routes.ts'
 import { errorMessage } from '../../system/caught-error.ts'
@@ -38,6 +39,13 @@ type RelayTransport = Extract<Transport, { nexthops: unknown }>
 /** Maximum number of cached routes, by domain. A full cache is emptied. */
 const CACHE_SIZE = 10_000
 
+const discarded = (address: string, domain: string): Route => ({
+  destination: `discard:${address}`,
+  domain,
+  transport: 'discard',
+  text: 'undeliverable postmaster notification',
+})
+
 export class Router {
   readonly #config: Config
   readonly #transports: ReadonlyMap<string, Transport>
@@ -51,18 +59,18 @@ export class Router {
   readonly #relayhost: readonly NextHop[]
   readonly #fallback: readonly NextHop[]
   readonly #routes = new Map<string, Route>()
-  /** double_bounce_sender with its domain, in lower case. Notices addressed to it are discarded. */
-  readonly #doubleBounce: string
+  /** Notices addressed to it are discarded. */
+  readonly #doubleBounce: DoubleBounce
 
   readonly #bySender: SenderRouting
 
   /** Throws an error for the operator when a next hop or a transport in the configuration is malformed. */
-  constructor(config: Config, routingTables: RoutingTables) {
+  constructor(config: Config, routingTables: RoutingTables, doubleBounce = new DoubleBounce(config)) {
     const port = config.smtp_tcp_port
     this.#config = config
     this.#rules = addressRules(config)
     this.#bySender = new SenderRouting(config, routingTables)
-    this.#doubleBounce = `${config.double_bounce_sender}@${config.myhostname}`.toLowerCase()
+    this.#doubleBounce = doubleBounce
     this.#transports = new Map([...config.transport_maps].map(([key, text]) => [key, parseTransport(text, config)]))
     this.#tables = routingTables.get('transport_maps')
     this.#hasAddresses = this.#tables !== undefined || [...this.#transports.keys()].some((key) => key.includes('@'))
@@ -73,7 +81,7 @@ export class Router {
   /** The route of a recipient's address in mail from a sender, which is empty for the null sender. */
   route(address: string, sender: string): Route {
     const domain = domainOf(address) || this.#config.myorigin.toLowerCase()
-    if (address.length === this.#doubleBounce.length && address.toLowerCase() === this.#doubleBounce) return this.#discard(domain)
+    if (this.#doubleBounce.has(address)) return discarded(address.toLowerCase(), domain)
     const own = this.#hasAddresses ? this.#ofAddress(address) : undefined
     if (own !== undefined && own.kind !== 'unchanged') return this.#routeBy(own, domain, null)
     const ofSender = this.#bySender.find(sender, domain)
@@ -126,11 +134,6 @@ export class Router {
     return transport.kind === 'error'
       ? { ...base, transport: 'error', status: transport.status, text: transport.text }
       : { ...base, transport: 'discard', text: transport.text }
-  }
-
-  #discard(domain: string): Route {
-    const destination = `discard:${this.#doubleBounce}`
-    return { destination, domain, transport: 'discard', text: 'undeliverable postmaster notification' }
   }
 
   /** The value of a key. `whole` is a full address, which tables of patterns match. Mail waits (4.3.5) while a table cannot be used. */

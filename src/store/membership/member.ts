@@ -11,7 +11,7 @@ import type { Membership, MembershipListener } from './membership.ts'
 import { NOTHING_TAKEN, type Recall, type TakenBack } from './taken-back.ts'
 import { holdsAt, leaseTimes, momentOf, type LeaseTimes, type Moment } from './node-lease.ts'
 import { NO_OBSERVATIONS, nextSilence, observed, silentNodes, type Observations } from './node-observations.ts'
-import type { NodesView, NodeState, NodeTable, Takeover } from './node-table.ts'
+import type { NodeParameters, NodesView, NodeState, NodeTable, Takeover } from './node-table.ts'
 import { Recalls } from './recalls.ts'
 import { balance } from './shard-balance.ts'
 import type { ShardKeys } from './shard-keys.ts'
@@ -53,8 +53,8 @@ export class Member implements Membership {
   #listener: MembershipListener | null = null
   #observations: Observations = NO_OBSERVATIONS
   #view: NodesView | null = null
-  /** Settings since the last reload; null before the first. */
-  #settings: string | null = null
+  /** Parameters since the last reload; null before the first. */
+  #parameters: NodeParameters | null = null
   #lastBeat: Moment | null = null
   #clocksApart: Duration = 0
   /** True when `holds` has returned false since the relay was told to resume. */
@@ -88,6 +88,10 @@ export class Member implements Membership {
 
   shardOf(destination: DestinationName): Shard {
     return this.#deps.keys.shardOf(destination)
+  }
+
+  hostnames(): readonly string[] {
+    return (this.#view?.nodes ?? []).map(({ hostname }) => hostname).filter((one) => one !== '')
   }
 
   recall(recall: Recall): Promise<TakenBack> {
@@ -127,9 +131,9 @@ export class Member implements Membership {
     return this.#view?.nodes.find(({ id }) => id === this.#deps.nodes.me)
   }
 
-  /** Shows other settings to the other nodes, as in NodeState, from the next beat on that the database answers. */
-  describe(settings: string): void {
-    this.#settings = settings
+  /** Shows other parameters to the other nodes, as in NodeState, from the next beat on that the database answers. */
+  describe(parameters: NodeParameters): void {
+    this.#parameters = parameters
     this.#beats?.wake()
   }
 
@@ -199,8 +203,15 @@ export class Member implements Membership {
     this.#resume()
     for (const { id, beat } of silentNodes(this.#observations, lease)) this.#takeOver(id, beat)
     this.#compare(view.mine)
-    if (this.#settings !== null && this.#own?.settings !== this.#settings) await nodes.setSettings(this.#settings)
+    await this.#tell()
     await this.#divide(view)
+  }
+
+  /** Tells the database other parameters than it has. */
+  async #tell(): Promise<void> {
+    const [told, own] = [this.#parameters, this.#own]
+    if (told === null || (told.settings === own?.settings && told.hostname === own.hostname)) return
+    await this.#deps.nodes.setParameters(told)
   }
 
   #resume(): void {

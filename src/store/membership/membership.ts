@@ -38,6 +38,8 @@ export interface Membership {
   owns(destination: DestinationName): boolean
   /** Shard of a destination, which is that of its provider once that is known. */
   shardOf(destination: DestinationName): Shard
+  /** Parameter `myhostname` of each node of a shared queue at the last beat, that of this node too. */
+  hostnames(): readonly string[]
   /**
    * Has the other nodes give claimed mail back, and resolves when each has answered, or its leases have ended. Rejects with NotTakenBack when
    * a running node does not answer in time.
@@ -53,6 +55,7 @@ export const SOLE_MEMBERSHIP: Membership = {
   holds: () => true,
   owns: () => true,
   shardOf,
+  hostnames: () => [],
   recall: async () => NOTHING_TAKEN,
   attach: () => undefined,
 }

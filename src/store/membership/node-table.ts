@@ -14,8 +14,16 @@ import type { DestinationDue } from '../message-operation.ts'
 import type { Recall, TakenBack } from './taken-back.ts'
 import type { Shard } from './shards.ts'
 
+/** The parameters of a node that the others need. */
+export interface NodeParameters {
+  /** The settings that should be equal on all nodes: a JSON object of hashes by name. Empty for a command. */
+  readonly settings: string
+  /** Parameter `myhostname`. Empty for a command, and for a node of a version that does not tell it. */
+  readonly hostname: string
+}
+
 /** A node as all other nodes see it. */
-export interface NodeState {
+export interface NodeState extends NodeParameters {
   readonly id: OwnerId
   /** Parameter `node_name`: a label, which need not be unique. */
   readonly name: string
@@ -30,8 +38,6 @@ export interface NodeState {
   readonly shards: number
   /** Version of the program, for example `1.2.0`. */
   readonly program: string
-  /** The settings that should be equal on all nodes: a JSON object of hashes by name. Empty for a command. */
-  readonly settings: string
   /** True for a node that gives its shards away and takes none; a command joins so. */
   readonly draining: boolean
   readonly joinedAt: QueueTime
@@ -130,8 +136,8 @@ export interface NodeTable {
   onHint(listener: (ofNode: boolean) => void): void
   /** Sets whether a node gives its shards away. False when there is no such node. */
   setDraining(node: OwnerId, draining: boolean): Promise<boolean>
-  /** Sets the settings of this node that the others compare with theirs, as in NodeState. */
-  setSettings(settings: string): Promise<void>
+  /** Sets the parameters of this node, as in NodeState. */
+  setParameters(parameters: NodeParameters): Promise<void>
   /** Removes this node, whose mail and shards were given back. Has no effect when the row is gone. */
   leave(): Promise<void>
 }

@@ -34,6 +34,10 @@ export class QueueHandover implements Membership {
     return this.#membership.shardOf(destination)
   }
 
+  hostnames(): readonly string[] {
+    return this.#membership.hostnames()
+  }
+
   recall(recall: Recall): Promise<TakenBack> {
     return this.#membership.recall(recall)
   }

@@ -35,7 +35,18 @@ export function openMemoryStore(queue: MemoryQueue = emptyQueue()): {
   const recovery = recover(queue)
   const id = ++queue.openings
   queue.nodes.clear()
-  queue.nodes.set(id, { id, name: '', program: '', settings: '', draining: false, beat: 0, beatAt: 0, joinedAt: 0, hint: () => undefined })
+  queue.nodes.set(id, {
+    id,
+    name: '',
+    program: '',
+    settings: '',
+    hostname: '',
+    draining: false,
+    beat: 0,
+    beatAt: 0,
+    joinedAt: 0,
+    hint: () => undefined,
+  })
   return { ...openFor(queue, new QueueOwner(queue, id, 'sole')), recovery }
 }
 

@@ -13,7 +13,7 @@ export const beat = `
 export const nodes = `
   select n.id, n.name, coalesce(p.beat, 0) as beat,
     (extract(epoch from clock_timestamp() - coalesce(p.at, n.joined_at)) * 1000)::bigint as "beatAge", coalesce(s.shards, 0)::int as shards,
-    n.program, n.settings, n.draining, (extract(epoch from n.joined_at) * 1000)::bigint as "joinedAt"
+    n.program, n.settings, n.hostname, n.draining, (extract(epoch from n.joined_at) * 1000)::bigint as "joinedAt"
   from node n left join pulse p on p.node = n.id
     left join (select owner, count(*) as shards from shard group by owner) s on s.owner = n.id
   order by n.id`
@@ -28,7 +28,7 @@ export const setDraining = `
   with changed as (update node set draining = $2 where id = $1 returning id)
   select id, pg_notify($3, $4) from changed`
 
-export const setSettings = 'update node set settings = $2 where id = $1'
+export const setParameters = 'update node set settings = $2, hostname = $3 where id = $1'
 
 /** Ends the sessions of another node, whose open transaction keeps its row from being deleted. */
 export const endSessions = `

@@ -6,7 +6,7 @@ import { END_ABANDONED } from '../records/operation-round.ts'
 import { runRecord } from './session/record-calls.ts'
 import { messageOf, queueIdOf, STARTS_UNTIL_SUSPECT, type OwnerId, type RecipientId } from '../../mail/message.ts'
 import { convictionOf } from '../decisions/conviction.ts'
-import type { Takeover } from '../membership/node-table.ts'
+import type { NodeParameters, Takeover } from '../membership/node-table.ts'
 import { QueueTooNew } from '../errors.ts'
 import { Fenced } from '../queue-store.ts'
 import { MIGRATIONS, newestIn } from './migrations.ts'
@@ -15,13 +15,11 @@ import * as sql from './session/node-queries.ts'
 import { TransactionEvents, WantedTypes } from './writing/transaction-events.ts'
 
 /** Labels of a node, which other nodes and commands show. */
-export interface NodeLabels {
+export interface NodeLabels extends NodeParameters {
   /** Parameter `node_name`. */
   readonly name: string
   /** Version of the program, for example `1.2.0`. */
   readonly program: string
-  /** Hash of the settings that must be equal on all nodes. */
-  readonly settings: string
   /** True for a node that takes no shards, such as a command. */
   readonly draining: boolean
 }
@@ -31,9 +29,9 @@ export interface NodeLabels {
  * to a later migration was finished since the node has examined the tables.
  */
 export async function joinNode(connection: Connection, labels: NodeLabels, knows: number = newestIn(MIGRATIONS)): Promise<OwnerId> {
-  const { name, program, settings, draining } = labels
+  const { name, program, settings, hostname, draining } = labels
   const [next] = await connection.query<{ id: OwnerId }>(sql.nextNode)
-  const [node] = await connection.query<{ id: OwnerId }>(sql.joinNode, [name, program, settings, draining, knows, next?.id ?? 0])
+  const [node] = await connection.query<{ id: OwnerId }>(sql.joinNode, [name, program, settings, hostname, draining, knows, next?.id ?? 0])
   if (node === undefined) throw new QueueTooNew('in PostgreSQL', knows + 1, knows)
   if (settings !== '') await connection.query(sql.removeLost, [name])
   return node.id

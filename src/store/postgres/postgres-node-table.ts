@@ -6,7 +6,16 @@ import { DatabaseError } from 'pg'
 import type { OwnerId } from '../../mail/message.ts'
 import { seconds, type Clock, type Duration } from '../../system/clock.ts'
 import type { Recall, TakenBack } from '../membership/taken-back.ts'
-import type { Arrivals, AskedRecall, NodeState, NodesView, NodeTable, RecallAnswer, Takeover } from '../membership/node-table.ts'
+import type {
+  Arrivals,
+  AskedRecall,
+  NodeParameters,
+  NodeState,
+  NodesView,
+  NodeTable,
+  RecallAnswer,
+  Takeover,
+} from '../membership/node-table.ts'
 import type { Question, QuestionTable } from '../membership/questions.ts'
 import type { ShardKeys } from '../membership/shard-keys.ts'
 import type { Shard } from '../membership/shards.ts'
@@ -177,8 +186,8 @@ export class PostgresNodeTable implements NodeTable, QuestionTable {
     return this.#control.run((connection) => setDraining(connection, node, draining))
   }
 
-  async setSettings(settings: string): Promise<void> {
-    await this.#asNode(nodeSql.lockNode, (connection) => connection.query(sql.setSettings, [this.me, settings]))
+  async setParameters({ settings, hostname }: NodeParameters): Promise<void> {
+    await this.#asNode(nodeSql.lockNode, (connection) => connection.query(sql.setParameters, [this.me, settings, hostname]))
   }
 
   /** Also closes the sessions of the table. */

@@ -45,7 +45,7 @@ interface VisitDeps {
 /** Rejects as openPostgresStore does. */
 export async function visitQueue({ database, name, lease, machine, queuesMail }: VisitDeps): Promise<VisitingNode> {
   const clock = new QueueClock(machine)
-  const labels = { name, program: VERSION, settings: '', draining: true }
+  const labels = { name, program: VERSION, settings: '', hostname: '', draining: true }
   const { store, reader, keys, node, nodes, time, close } = await openPostgresStore({ ...database, labels, clock, queuesMail })
   const member = new Member({ nodes, clock, keys, lease, onEvent: () => undefined })
   void member.start()

@@ -1,7 +1,7 @@
 /** The settings in which nodes differ are named, and a host name of each is no difference. */
 import { expect, test } from 'vitest'
 import { configFrom } from '../../../src/config/load.ts'
-import { nodeSettings, sharedSettings } from '../../../src/daemon/node/shared-settings.ts'
+import { nodeParameters, nodeSettings } from '../../../src/daemon/node/shared-settings.ts'
 import { nodesJson } from '../../../src/resources/node-json.ts'
 import { betweenNodesJson } from '../../../src/resources/settings-json.ts'
 import { WallView } from '../../../src/system/wall-view.ts'
@@ -17,7 +17,7 @@ const differing = (...configurations: readonly Parameters<typeof configFrom>[0][
     leased: 0,
     program: '0',
     joinedAt: 0,
-    settings: sharedSettings(configFrom({ myhostname: `n${n + 1}.example`, ...values })),
+    ...nodeParameters(configFrom({ myhostname: `n${n + 1}.example`, ...values })),
   }))
   return nodesJson({ nodes, lost: [], isSilent: () => false, me: null, slots: new Map() }, new WallView(() => 0)).map(
     (one) => one.differing_settings,

@@ -78,6 +78,7 @@ async function twoNodes({ failed = expect.unreachable, providers: tables = {} }:
       isShared: true,
       holds: () => membership.holds,
       shardOf,
+      hostnames: () => [],
       owns: (name) => membership.held && shardOf(name) === FAR,
       recall: async () => NOTHING_TAKEN,
       attach: () => undefined,

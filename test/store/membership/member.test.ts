@@ -275,21 +275,21 @@ test('a draining node gives all shards away, and takes them again when it no lon
   expect([owned(a), owned(b)]).toEqual([128, 128])
 })
 
-test('the settings of a node after a reload are those that the others see, also when the database was away at the reload', async () => {
+test('the parameters of a node after a reload are those that the others see, also when the database was away at the reload', async () => {
   const { start, advance } = cluster()
   const [a, b] = await start(2)
   if (a === undefined || b === undefined) return
-  const seen = () => b.member.view?.nodes.find(({ id }) => id === a.table.me)?.settings
-  a.member.describe('{"x":"1"}')
+  const seen = () => [b.member.view?.nodes.find(({ id }) => id === a.table.me)?.settings, ...b.member.hostnames()]
+  a.member.describe({ settings: '{"x":"1"}', hostname: 'mx1.example' })
   await advance(2)
-  expect(seen()).toBe('{"x":"1"}')
+  expect(seen()).toEqual(['{"x":"1"}', 'mx1.example'])
   a.state.reachable = false
-  a.member.describe('{"x":"2"}')
+  a.member.describe({ settings: '{"x":"1"}', hostname: 'mx2.example' })
   await advance(2)
-  expect(seen()).toBe('{"x":"1"}')
+  expect(seen()).toEqual(['{"x":"1"}', 'mx1.example'])
   a.state.reachable = true
   await advance(4)
-  expect(seen()).toBe('{"x":"2"}')
+  expect(seen()).toEqual(['{"x":"1"}', 'mx2.example'])
 })
 
 test('a node that is about to leave gives the shards away that have no deliveries', async () => {

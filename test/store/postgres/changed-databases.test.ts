@@ -31,7 +31,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`changed databases${WITHOUT_POSTGRES.why}
       url,
       durability: 'primary',
       clock: realClock,
-      labels: { name: 'n1', program: '1', settings: '', draining: false },
+      labels: { name: 'n1', program: '1', settings: '', hostname: '', draining: false },
     })
 
   test.each([

@@ -10,7 +10,7 @@ import { MINUTE, type Clock } from '../../../src/system/clock.ts'
 import { claim, first, messagesIn, MIN, ownerOf, queue, T0 } from '../../conformance/mail.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
-const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
+const labels = { name: 'n1', program: '1.0.0', settings: '', hostname: '', draining: false }
 
 describe.skipIf(WITHOUT_POSTGRES.skip)(`claims${WITHOUT_POSTGRES.why}`, () => {
   const { emptyQueue } = usePostgres()

@@ -26,7 +26,7 @@ const LATER = T0 + 7 * 24 * 60 * MIN
 
 const pause = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms))
 
-const labelsOf = (name: string) => ({ name, program: '1.0.0', settings: '', draining: false })
+const labelsOf = (name: string) => ({ name, program: '1.0.0', settings: '', hostname: '', draining: false })
 
 /** A message leaves, whose second recipient is bounced. */
 async function bounces(store: QueueStore): Promise<void> {

@@ -14,7 +14,7 @@ import { delivered, first, mail, queue, settleOne, T0 } from '../../conformance/
 import { connectTo, urlOf, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 import { startPostgres, type PostgresServer } from '../../support/postgres-server.ts'
 
-const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
+const labels = { name: 'n1', program: '1.0.0', settings: '', hostname: '', draining: false }
 
 /** A primary server with an asynchronous standby. */
 async function twoServers() {

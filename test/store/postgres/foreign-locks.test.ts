@@ -9,7 +9,7 @@ import { realClock } from '../../support/real-clock.ts'
 import { claim, delivered, first, mail, MIN, queue, settleOne, T0 } from '../../conformance/mail.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
-const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
+const labels = { name: 'n1', program: '1.0.0', settings: '', hostname: '', draining: false }
 /** Time in ms after which a call must be answered: three times lock_timeout, with margin for a busy machine. */
 const LIMIT = 50_000
 

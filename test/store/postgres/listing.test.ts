@@ -20,7 +20,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`listings${WITHOUT_POSTGRES.why}`, () => 
   test('a page has all its messages, also when others are restored between its statements', async () => {
     const url = await emptyQueue()
     const direct = await connectTo(url)
-    const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
+    const labels = { name: 'n1', program: '1.0.0', settings: '', hostname: '', draining: false }
     const { store, close } = await openPostgresStore({ url, durability: 'primary', labels, clock: realClock })
     const [trashed, ...stayed] = [await queue(store), await queue(store), await queue(store)]
     await operate(store, trashed, { kind: 'delete', now: T0, purge: false })
@@ -66,7 +66,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`listings${WITHOUT_POSTGRES.why}`, () => 
     const url = await emptyQueue()
     const direct = await connectTo(url)
     await direct.command('alter sequence message_id restart with 3000000000')
-    const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
+    const labels = { name: 'n1', program: '1.0.0', settings: '', hostname: '', draining: false }
     const { store, reader, close } = await openPostgresStore({ url, durability: 'primary', labels, clock: realClock })
     const entry = mail(store, { to: [{ address: 'ann@far.example', orcpt }, { address: 'böb@far.example' }] })
     await store.enqueue({ ...entry, message: { ...entry.message, messageId } })
@@ -89,7 +89,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`listings${WITHOUT_POSTGRES.why}`, () => 
   test('a command reads on a second session while the first one is busy', async () => {
     const url = await emptyQueue()
     const direct = await connectTo(url)
-    const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
+    const labels = { name: 'n1', program: '1.0.0', settings: '', hostname: '', draining: false }
     const { store, close } = await openPostgresStore({ url, durability: 'primary', labels, clock: realClock })
     const ids = [await queue(store), await queue(store), await queue(store), await queue(store), await queue(store)]
     const reader = await openPostgresReader({ url, durability: 'primary' })

@@ -16,7 +16,7 @@ import { grant } from '../../conformance/shared-grants.ts'
 import { startLossyProxy, type LossyProxy } from '../../support/lossy-proxy.ts'
 import { connectTo, urlOf, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
-const LABELS = { name: 'n1', program: '1.0.0', settings: '', draining: false }
+const LABELS = { name: 'n1', program: '1.0.0', settings: '', hostname: '', draining: false }
 const dead = (until: number): DestinationRecord => ({
   name: 'far.example',
   deadUntil: until,

@@ -42,7 +42,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`moves among nodes${WITHOUT_POSTGRES.why}
   })
 
   async function join(at = url): Promise<PostgresQueue & { readonly nodes: PostgresNodeTable }> {
-    const labels = { name: 'n', program: '1.0.0', settings: '', draining: false }
+    const labels = { name: 'n', program: '1.0.0', settings: '', hostname: '', draining: false }
     const node = await openPostgresStore({ url: at, durability: 'primary', labels, clock: realClock, tallyKeptFor: 0 })
     const nodes = new PostgresNodeTable({ me: node.node, terms: { url, durability: 'primary' }, clock: realClock, keys: node.keys })
     closing.push(async () => (await node.destroy(), nodes.close()))

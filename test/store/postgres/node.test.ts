@@ -7,7 +7,7 @@ import { joinNode, takeOverNode } from '../../../src/store/postgres/node.ts'
 import * as sql from '../../../src/store/postgres/session/node-queries.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
-const LABELS = { name: 'n1', program: '1.2.0', settings: 'abc', draining: false }
+const LABELS = { name: 'n1', program: '1.2.0', settings: 'abc', hostname: '', draining: false }
 
 describe.skipIf(WITHOUT_POSTGRES.skip)(`nodes${WITHOUT_POSTGRES.why}`, () => {
   const { emptyQueue } = usePostgres()

@@ -11,7 +11,7 @@ import { event, SETTINGS } from '../../conformance/outbox.ts'
 import { delivered, first, mail, ownerOf, T0 } from '../../conformance/mail.ts'
 import { connectTo, usePostgres, WITHOUT_POSTGRES } from '../../support/postgres-queue.ts'
 
-const LABELS = { name: 'test', program: '1.0.0', settings: '', draining: false }
+const LABELS = { name: 'test', program: '1.0.0', settings: '', hostname: '', draining: false }
 
 describe.skipIf(WITHOUT_POSTGRES.skip)(`events in PostgreSQL${WITHOUT_POSTGRES.why}`, () => {
   const { emptyQueue } = usePostgres()

@@ -38,7 +38,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`the node table${WITHOUT_POSTGRES.why}`, 
   })
 
   async function join(name: string, draining = false): Promise<PostgresNodeTable> {
-    const me = await joinNode(session, { name, program: '1.2.0', settings: 'abc', draining })
+    const me = await joinNode(session, { name, program: '1.2.0', settings: 'abc', hostname: '', draining })
     const table = new PostgresNodeTable({
       me,
       terms: { url, durability: 'primary' },
@@ -59,7 +59,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`the node table${WITHOUT_POSTGRES.why}`, 
     const view = await a.beat()
     expect(view?.nodes[0]?.beat).toBe((before?.nodes[0]?.beat ?? 0) + 1)
     expect(view?.nodes).toMatchObject([
-      { id: a.me, name: 'a', shards: 0, program: '1.2.0', settings: 'abc', draining: false },
+      { id: a.me, name: 'a', shards: 0, program: '1.2.0', settings: 'abc', hostname: '', draining: false },
       { id: b.me, name: 'b', beat: 0, shards: 3, draining: true },
     ])
     expect(view).toMatchObject({ freeShards: 253, mine: [] })

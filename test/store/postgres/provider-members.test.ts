@@ -46,7 +46,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`changes of providers${WITHOUT_POSTGRES.w
 
   /** Joins as a node, which takes all free shards. */
   async function join(clock: Clock = realClock): Promise<PostgresQueue> {
-    const labels = { name: 'n', program: '1.0.0', settings: '', draining: false }
+    const labels = { name: 'n', program: '1.0.0', settings: '', hostname: '', draining: false }
     const node = await openPostgresStore({ url, durability: 'primary', labels, clock, tallyKeptFor: 0 })
     closing.push(node.close)
     await direct.query(takeShards, [node.node, SHARDS])

@@ -33,7 +33,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`entries${WITHOUT_POSTGRES.why}`, () => {
   test('an erased message leaves no term, and gets entries of its changed record', async () => {
     const url = await emptyQueue()
     const direct = await connectTo(url)
-    const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
+    const labels = { name: 'n1', program: '1.0.0', settings: '', hostname: '', draining: false }
     const { store, close } = await openPostgresStore({ url, durability: 'primary', labels, clock: realClock })
     const enter = async (subject: string): Promise<number> => {
       const entry = mail(store, { leased: true, to: [{ address: `${subject}@far.example` }] })

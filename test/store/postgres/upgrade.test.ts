@@ -17,7 +17,7 @@ const next: SqlFiles = new Map([
   [`${number}_example.finish.sql`, 'alter table message drop column why cascade'],
   [`${number}_example.sql`, 'alter table message add column example text'],
 ])
-const labels = (name: string, program: string) => ({ name, program, settings: 'x', draining: false })
+const labels = (name: string, program: string) => ({ name, program, settings: 'x', hostname: '', draining: false })
 
 describe.skipIf(WITHOUT_POSTGRES.skip)(`upgrades${WITHOUT_POSTGRES.why}`, () => {
   const { server } = usePostgres()

@@ -29,7 +29,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`vacuum${WITHOUT_POSTGRES.why}`, () => {
   test('the owner of shard 0 vacuums tables with many dead rows', async () => {
     const url = await emptyQueue()
     const direct = await connectTo(url)
-    const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
+    const labels = { name: 'n1', program: '1.0.0', settings: '', hostname: '', draining: false }
     const opened = await openPostgresStore({ url, durability: 'primary', labels, clock: HURRIED, vacuumFrom: 100 })
     const vacuums = async () => {
       const rows = await direct.query<{ n: number }>(`select vacuum_count as n from pg_stat_user_tables where relname = 'recipient'`)

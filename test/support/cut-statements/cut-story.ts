@@ -18,7 +18,7 @@ export interface CutStory {
   readonly breaks: number
 }
 
-const labels = { name: 'n1', program: '1.0.0', settings: '', draining: false }
+const labels = { name: 'n1', program: '1.0.0', settings: '', hostname: '', draining: false }
 
 /** Rejects when a call fails: the store repeats all of them until they are answered. */
 export async function cutStory(

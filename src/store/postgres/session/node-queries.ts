@@ -19,8 +19,8 @@ export const nextNode = `select nextval('node_id') as id`
 
 /** No row when an upgrade to a migration that the node does not know was finished meanwhile. */
 export const joinNode = `
-  insert into node (id, name, program, settings, draining, knows, keys)
-  select $6, $1, $2, $3, $4, $5::int, keys from (select keys from queue where oldest_known <= $5::int for share) allowed
+  insert into node (id, name, program, settings, hostname, draining, knows, keys)
+  select $7, $1, $2, $3, $4, $5, $6::int, keys from (select keys from queue where oldest_known <= $6::int for share) allowed
   returning id`
 
 /** Begins a new session of a node, after the transactions of the former. No row when the node was taken over. */
