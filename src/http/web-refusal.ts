@@ -8,6 +8,8 @@ import type { Answer } from './route-table.ts'
 
 interface RefusedRequest {
   readonly path: string
+  /** Path and query of a request for a screen; null for a change. */
+  readonly screen: string | null
   readonly headers: IncomingHttpHeaders
   readonly requester: AuthenticatedClient | null
 }
@@ -38,10 +40,11 @@ export const webRefusal =
   (page: RefusalPage) =>
   ({ error, request, requester, requestId }: FailedRequest): Answer => {
     const problem = problemOf(error)
-    const [path = ''] = (request.url ?? '').split('?', 1)
+    const { url = '' } = request
+    const [path = ''] = url.split('?', 1)
     if (!isNavigation(request)) return problemAnswer(problem, requestId)
     const isScreen = request.method === 'GET' || request.method === 'HEAD'
     if (problem.kind === HTTP_PROBLEMS.unauthenticated && isScreen)
       return { kind: 'redirect', location: fromRoot(path, `login${loginQuery(request)}`) }
-    return page(problem, { path, headers: request.headers, requester })
+    return page(problem, { path, screen: isScreen ? url : null, headers: request.headers, requester })
   }

@@ -232,25 +232,20 @@ const plannerRoute = (deps: ScreenDeps): Route =>
       maximal_backoff_time: seconds(shown.maximal),
       maximal_queue_lifetime: seconds(shown.lifetime),
     }
+    const facts = { query: shown, differing: await differingSettings(deps.view) }
+    const refused = (problem: string) => screenAnswer(view, plannerScreen(view, { ...facts, plans: [], waiting: [], problem }))
     if (Object.values(times).some((one) => !(one >= 1 && one <= 31_536_000)))
-      return screenAnswer(
-        view,
-        plannerScreen(view, { query: shown, plans: [], waiting: [], problem: 'A time is expected, such as 300s, 5m, 2h or 1d.' }),
-      )
-    if (!/^(?:0|[1-9]\d{0,5})$/.test(shown.attempts))
-      return screenAnswer(
-        view,
-        plannerScreen(view, { query: shown, plans: [], waiting: [], problem: 'A number of attempts is expected, 0 for no limit.' }),
-      )
+      return refused('A time is expected, such as 300s, 5m, 2h or 1d.')
+    if (!/^(?:0|[1-9]\d{0,5})$/.test(shown.attempts)) return refused('A number of attempts is expected, 0 for no limit.')
     try {
       const policies = [shown.policy, ...(shown.other === '' ? [] : [shown.other])]
       const { plans } = retryPlans({ policies, outages: OUTAGES, ...times, maximal_delivery_attempts: Number(shown.attempts) }, config)
       const { messages } = await messagePage(deps.view, { queue: 'deferred', limit: MOST_REPLAYED }, visible)
       const waiting = messages.map(({ arrival_time: at }) => Math.max(0, view.now / SECOND - at))
-      return screenAnswer(view, plannerScreen(view, { query: shown, plans, waiting, problem: null }))
+      return screenAnswer(view, plannerScreen(view, { ...facts, plans, waiting, problem: null }))
     } catch (error) {
       if (!(error instanceof Problem)) throw error
-      return screenAnswer(view, plannerScreen(view, { query: shown, plans: [], waiting: [], problem: `${asSentence(error.message)}.` }))
+      return refused(`${asSentence(error.message)}.`)
     }
   })
 

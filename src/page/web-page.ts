@@ -61,13 +61,14 @@ export class Page {
   }
 
   /** Shows a problem to a person. */
-  readonly refusal: RefusalPage = (problem, { path, headers, requester }) => {
+  readonly refusal: RefusalPage = (problem, { path, screen, headers, requester }) => {
     const view = viewOf(this.#deps, { requester, parameters: {}, query: new URLSearchParams(), headers }, path, null)
     const { title, detail } =
       problem.kind === HTTP_PROBLEMS.unknownPath
         ? { title: 'No such screen', detail: `the page has no screen ${path}` }
         : { title: problem.kind.title, detail: detailOf(problem) }
-    const answer = screenAnswer(view, failureScreen(view, { title, detail }), problem.kind.status)
+    const again = screen !== null && problem.kind.status >= 500 ? `${view.root}${screen.slice(1)}` : null
+    const answer = screenAnswer(view, failureScreen(view, { title, detail, again }), problem.kind.status)
     return { ...answer, headers: { ...answer.headers, ...problem.headers } }
   }
 

@@ -25,6 +25,8 @@ interface DestinationTrouble {
   readonly suspension: Suspension | null
   /** Time of the earliest probe; null unless the kind is `dead`. */
   readonly probeAt: QueueTime | null
+  /** True while one of them is probed. */
+  readonly isProbed: boolean
   /** Attempts since the last delivery, and their begin; null unless the kind is `refusing`. */
   readonly attempts: { readonly count: number; readonly since: QueueTime } | null
   /** The most frequent cause of its last failed attempts; null unless the kind is `throttled`, and without failures. */
@@ -73,6 +75,7 @@ function troubleOf(kind: DestinationTrouble['kind'], first: StatusDestination, t
     status: kind === 'throttled' ? null : reasonOf(first),
     suspension: kind === 'suspended' ? healthOf(first).suspension : null,
     probeAt: kind === 'dead' && probes.length > 0 ? Math.min(...probes) : null,
+    isProbed: those.some(({ live }) => live?.isProbed === true),
     attempts:
       kind !== 'refusing'
         ? null
@@ -108,7 +111,14 @@ function failureText(status: DeliveryStatus | null, destinations: number): strin
   return isSilent && host !== null ? `${destinations === 1 ? 'does' : 'do'} not answer, ${host}` : siteReason(status)
 }
 
-function whyText({ kind, destinations, status, suspension, probeAt, attempts, cause }: DestinationTrouble, now: QueueTime): string {
+/** `, probed in 5m`, or empty where no probe is planned. */
+function nextProbe({ isProbed, probeAt }: DestinationTrouble, now: QueueTime): string {
+  if (isProbed) return ', being probed'
+  return probeAt === null ? '' : `, ${probeText(probeAt, now)}`
+}
+
+function whyText(trouble: DestinationTrouble, now: QueueTime): string {
+  const { kind, destinations, status, suspension, attempts, cause } = trouble
   switch (kind) {
     case 'suspended':
       return suspension === null ? 'suspended' : suspensionText(suspension, now)
@@ -117,7 +127,7 @@ function whyText({ kind, destinations, status, suspension, probeAt, attempts, ca
     case 'throttled':
       return `throttled${cause === null ? '' : `: ${shownCause(cause)}`}`
     case 'dead':
-      return `${failureText(status, destinations.length)}${destinations.length === 1 && probeAt !== null ? `, ${probeText(probeAt, now)}` : ''}`
+      return `${failureText(status, destinations.length)}${destinations.length === 1 ? nextProbe(trouble, now) : ''}`
   }
 }
 

@@ -23,12 +23,16 @@ const { view, now, causes, senders } = queueApi({
 const page = new Page({ view, now, causes, senders })
 
 test('says on the screen of a failed request that the queue is not open', () => {
-  const headers = { accept: 'text/html' }
-  const answer = page.refusal(problemOf(new StoreUnavailable(NOT_OPEN)), { path: '/messages/4jdZs', headers, requester: null })
+  const request = { path: '/destinations/smtp:[mx.example]', headers: { accept: 'text/html' }, requester: null }
+  const problem = problemOf(new StoreUnavailable(NOT_OPEN))
+  const answer = page.refusal(problem, { ...request, screen: '/destinations/smtp:[mx.example]?x=1' })
   if (answer.kind !== 'text') throw new Error(`answered with ${answer.kind}`)
   expect(answer.status).toBe(503)
   expect(answer.text).toContain(NOT_OPEN.slice(1))
   expect(answer.text).toContain('relay.example')
+  expect(answer.text).toContain('<a href="../destinations/smtp:[mx.example]?x=1">Try again</a>')
+  const ofChange = page.refusal(problem, { ...request, screen: null })
+  expect(ofChange).toMatchObject({ status: 503, text: expect.stringContaining('shows the state of the queue') as string })
 })
 
 /** The name of everything in the queue that has one. */

@@ -18,6 +18,7 @@ test('the settings of a node are equal, differ, or are not known because it is l
   const differing = node('n2', { settings_differ: true, differing_settings: ['delay_warning_time'] })
   const nodes = [node('n1'), differing, lost]
   const { main } = nodesScreen(NODE_VIEW, { nodes, lease: 5 })
+  expect(main?.markup).toContain('<span data-live="nodes/n1/beat_age" data-form="span">1s</span> ago')
   const rows = [...(main?.markup ?? '').matchAll(/data-label="Version, settings">(.*?)<\/td>/gs)].map(([, cell = '']) =>
     wordsIn(`<main>${cell}`).trim(),
   )
@@ -93,7 +94,7 @@ test('screens that show settings say whose they are, where the nodes differ', as
           }),
         },
       }) as QueueView
-    for (const place of [`messages/${id}`, 'destinations/far.example']) {
+    for (const place of [`messages/${id}`, 'destinations/far.example', 'planner']) {
       const remark = 'the nodes differ in minimal_backoff_time, and deliveries are by the settings of the node that has the destination'
       expect(wordsIn(await new PageScreens(world, nodesWith('b')).text(place))).toContain(remark)
       expect(wordsIn(await new PageScreens(world, nodesWith('a')).text(place))).not.toContain('the nodes differ')

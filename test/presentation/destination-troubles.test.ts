@@ -49,6 +49,16 @@ test('equal dead domains are one line with their host, which 80 columns have roo
   expect(lines[1]?.length).toBeLessThanOrEqual(80)
 })
 
+test('a dead destination that is probed now is told so', () => {
+  const known = {
+    ...dead('a.test', 3, silent('mx.a.test[192.0.2.9]')),
+    live: liveDestination('a.test', { waiting: 3, state: 'dead', siteStatus: silent('mx.a.test[192.0.2.9]'), isProbed: true }),
+  }
+  expect(troublesOf({ closed: [known], refusing: [], throttled: [] }).map((trouble) => troubleText(trouble, 5 * MINUTE))).toEqual([
+    'a.test: does not answer, mx.a.test[192.0.2.9], being probed — 3 waiting',
+  ])
+})
+
 test('replies that differ in their variable parts are one reason, and other hosts are not', () => {
   const said = (host: string, n: number) => ({ ...BLOCKED, reason: `host ${host} said: 451 4.7.1 busy ${n}`, reply: `451 4.7.1 busy ${n}` })
   const closed = [

@@ -7,7 +7,7 @@ import { loginLink } from './loaded-screen.js'
 import { liveNumber, memberAt } from './live-values.js'
 import { isAiming, isAtWork, renewScreen, renewStates, watchClicks } from './renewal.js'
 import { listenShared } from './shared-stream.js'
-import { count, rate, relative } from './text-forms.js'
+import { count, rate, relative, span } from './text-forms.js'
 
 /** Age in ms from which on the state of the relay is shown as an old one. */
 const LIGHT_AGE = 30_000
@@ -33,7 +33,7 @@ let loadedAt = Date.now()
 const serverTime = () => Number(now) + (Date.now() - loadedAt) * Number(speed)
 
 /** @type {Record<string, (value: number) => string>} */
-const FORMS = { count, rate }
+const FORMS = { count, rate, span }
 
 /** @param {unknown} value */
 function show(value) {

@@ -22,8 +22,8 @@ export interface DestinationsFacts {
   readonly query: { readonly name: string; readonly order: string; readonly after: string }
 }
 
-/** `in 4m`, `probe in 4m`, `resumes in 4m` */
-export function nextPart(view: View, one: Parameters<typeof nextEvent>[0]): Part {
+/** `in 4m`, `probe in 4m`, `being probed`, `resumes in 4m` */
+export function nextPart(view: View, one: Parameters<typeof nextEvent>[0] & Pick<DestinationJson, 'probed'>): Part {
   const next = nextEvent(one)
   switch (next?.kind) {
     case undefined:
@@ -33,7 +33,7 @@ export function nextPart(view: View, one: Parameters<typeof nextEvent>[0]): Part
     case 'resume':
       return html`<span class="whole">resumes ${due(view, next.at)}</span>`
     case 'probe':
-      return html`<span class="whole">${probeDue(view, next.at)}</span>`
+      return html`<span class="whole">${one.probed ? 'being probed' : probeDue(view, next.at)}</span>`
     case 'attempt':
       return due(view, next.at)
   }

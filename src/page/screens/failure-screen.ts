@@ -10,15 +10,19 @@ import type { View } from '../markup/view.ts'
 interface FailureFacts {
   readonly title: string
   readonly detail: string
+  /** Link to the same screen, after a failure that it may not have later; null for others. */
+  readonly again: string | null
 }
 
-export const failureScreen = (view: View, { title, detail }: FailureFacts): Screen => ({
+export const failureScreen = (view: View, { title, detail, again }: FailureFacts): Screen => ({
   title,
   place: null,
   main: html`<div class="panel">
     <h1>${shapeOf('warning')} ${title}</h1>
     <p>${ended(asSentence(detail))}</p>
-    <p><a href="${linkTo(view, '')}">Now</a> shows the state of the queue.</p>
+    <p>
+      ${again !== null ? html`<a href="${again}">Try again</a>` : html`<a href="${linkTo(view, '')}">Now</a> shows the state of the queue.`}
+    </p>
   </div>`,
 })
 

@@ -25,8 +25,8 @@ export const nodeMark = (state: NodeJson['state']): Html => marked(STATES[state]
 
 const nodePlace = (name: string): string => `nodes/${encodeURIComponent(name)}`
 
-const live = ({ name }: NodeJson, member: string, value: number): Html =>
-  html`<span data-live="nodes/${encodeURIComponent(name)}/${member}" data-form="count">${count(value)}</span>`
+const live = ({ name }: NodeJson, member: string, text: string, form: 'count' | 'span' = 'count'): Html =>
+  html`<span data-live="nodes/${encodeURIComponent(name)}/${member}" data-form="${form}">${text}</span>`
 
 /** The action that a node in its state may need. */
 function actionOf(view: View, { name, state }: NodeJson): Part {
@@ -55,15 +55,17 @@ const columnsOf = (view: View): readonly Column<NodeJson>[] => [
     cell: ({ name, answers }) => html`${name}${answers ? html` <span class="faint">answers this page</span>` : null}`,
   },
   { heading: 'State', cell: ({ state }) => nodeMark(state) },
-  { heading: 'Shards', kind: 'number', cell: (one) => live(one, 'shards', one.shards) },
-  { heading: 'Active queue', kind: 'number', cell: (one) => live(one, 'leased', one.leased) },
+  { heading: 'Shards', kind: 'number', cell: (one) => live(one, 'shards', count(one.shards)) },
+  { heading: 'Active queue', kind: 'number', cell: (one) => live(one, 'leased', count(one.leased)) },
   {
     heading: 'Deliveries',
     kind: 'number',
     cell: (one) =>
-      one.deliveries === null ? '–' : html`${live(one, 'deliveries/in_flight', one.deliveries.in_flight)}/${count(one.deliveries.limit)}`,
+      one.deliveries === null
+        ? '–'
+        : html`${live(one, 'deliveries/in_flight', count(one.deliveries.in_flight))}/${count(one.deliveries.limit)}`,
   },
-  { heading: 'Last seen', cell: ({ beat_age: seconds }) => `${span(seconds * 1_000)} ago` },
+  { heading: 'Last seen', cell: (one) => html`${live(one, 'beat_age', span(one.beat_age * 1_000), 'span')} ago` },
   { heading: 'Joined', cell: ({ joined: at }) => distance(view, at) },
   { heading: 'Version, settings', kind: 'reply', cell: settingsPart },
   { heading: 'Action', label: '', kind: 'actions', cell: (one) => actionOf(view, one) },

@@ -5,6 +5,7 @@ import { asCommand } from '../../markup/command-lines.ts'
 import { field } from '../../markup/fields.ts'
 import { heading, section, type Screen } from '../../markup/frame.ts'
 import { html, type Html } from '../../../presentation/html.ts'
+import { ownSettings } from '../../markup/own-settings.ts'
 import { linkTo } from '../../markup/links.ts'
 import { shapeOf } from '../../markup/marks.ts'
 import { table, type Column } from '../../markup/html-table.ts'
@@ -28,6 +29,8 @@ interface PlannerFacts {
   readonly plans: readonly PlanJson[]
   /** Ages in seconds of the oldest messages that wait now. */
   readonly waiting: readonly number[]
+  /** Names of the settings in which the nodes of a shared queue differ. */
+  readonly differing: readonly string[]
   readonly problem: string | null
 }
 
@@ -129,13 +132,15 @@ const settings = ({ policy, minimal, maximal, lifetime, attempts }: PlannerQuery
     `maximal_delivery_attempts = ${attempts}`,
   ].join('\n')
 
-export function plannerScreen(view: View, { query, plans, waiting, problem }: PlannerFacts): Screen {
+export function plannerScreen(view: View, { query, plans, waiting, differing, problem }: PlannerFacts): Screen {
+  const ofNode = ownSettings(view, differing)
   const texts = plans.map(({ policy }) => policy)
   return {
     title: 'Planner',
     place: 'planner',
     main: html`${heading('Planner', 'What a retry policy does to mail that stays deferred, and how long mail waits after an outage has ended. Nothing is changed here.')}
-    ${plannerForm(view, query)} ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}
+    ${plannerForm(view, query)} ${ofNode === null ? null : html`<p class="faint">What is not entered is ${ofNode}.</p>`}
+    ${problem === null ? null : html`<p class="problem" role="alert">${shapeOf('warning')} ${problem}</p>`}
     ${
       plans.length === 0
         ? null

@@ -83,10 +83,14 @@ export function statementFailed(cause: unknown): unknown {
   return isOfServer || failureKind(cause) === 'lost' ? unusable('queue_database: the queue cannot be used', cause) : cause
 }
 
+/** The client names a session that has ended by its own state. */
+const reasonOf = (cause: unknown): string =>
+  errorMessage(cause).includes('not queryable') ? 'the connection to the server was lost' : errorMessage(cause)
+
 function unusable(what: string, cause: unknown): DatabaseAway | DatabaseUnusable {
   const code = cause instanceof DatabaseError ? (cause.code ?? '') : ''
   if (code === LOCK_TIMEOUT) return new DatabaseAway(LOCK_HELD, { cause })
-  const text = `${what}: ${errorMessage(cause)}`
+  const text = `${what}: ${reasonOf(cause)}`
   return LASTING.test(code) ? new DatabaseUnusable(`${text} (${code}): ${remedyFor(code)}`, { cause }) : new DatabaseAway(text, { cause })
 }
 
