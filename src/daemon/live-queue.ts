@@ -82,6 +82,7 @@ export const sharedNodes = (relay: Relay, { me, peers, view, silent }: SharingNo
     nodes: peers.nodes,
     silent: () => daemons().filter(({ state }) => state === 'silent'),
     drained: () => drainedAll(daemons()).map(({ name }) => name),
+    unanswered: () => peers.unanswered,
     settings: () => peers.askEach('settings'),
     slots: () => peers.askEach('slots'),
   }

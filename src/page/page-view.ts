@@ -16,6 +16,7 @@ import type { Html } from '../presentation/html.ts'
 import { asSentence, ended } from '../presentation/text.ts'
 import type { FormProblem } from './markup/fields.ts'
 import { document, type Screen } from './markup/frame.ts'
+import { unansweredNodes } from '../queries/nodes.ts'
 import { hereOf, rootOf, type View, type VirtualTime } from './markup/view.ts'
 import { refusedQueryScreen } from './screens/failure-screen.ts'
 import { checkedQuery, type AskedParameters, type ScreenParameters } from './markup/screen-parameters.ts'
@@ -81,6 +82,7 @@ export function viewOf(
     clock: zoneClock(view.clock, chosenZone(headers.cookie)),
     relay: config.myhostname,
     node: nodeOf(config),
+    unanswered: nodeOf(config) === undefined ? undefined : () => unansweredNodes(view),
     version: VERSION,
     files: FILES_FOLDER,
     classes: new MailClasses(config.class, config.default_class).names,

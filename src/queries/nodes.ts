@@ -4,6 +4,7 @@ import { nodesJson, settingsThatDiffer, type NodeFacts, type NodesJson } from '.
 import { absentNodesJson, type AttentionJson } from '../resources/status-json.ts'
 import { betweenNodesJson, configurationJson, type SettingsJson } from '../resources/settings-json.ts'
 import { SECOND } from '../system/clock.ts'
+import { StoreUnavailable } from '../store/queue-store.ts'
 import type { QueueView, SharedNodes } from './queue-view.ts'
 
 export const NO_NODES: ProblemKind = {
@@ -18,6 +19,16 @@ export function sharedNodes(view: Pick<QueueView, 'nodes'>): SharedNodes {
   const found = view.nodes()
   if (found === null) throw new Problem(NO_NODES, 'the queue is in a folder and has one daemon')
   return found
+}
+
+/** Names of the nodes that did not answer a question of the last seconds; none while the queue is not open, too. */
+export function unansweredNodes({ nodes }: Pick<QueueView, 'nodes'>): readonly string[] {
+  try {
+    return nodes()?.unanswered() ?? []
+  } catch (error) {
+    if (error instanceof StoreUnavailable) return []
+    throw error
+  }
 }
 
 async function factsOf({ nodes, slots, silent, me }: SharedNodes): Promise<NodeFacts> {

@@ -88,6 +88,8 @@ export interface SharedNodes extends NodeChangesDeps {
   readonly silent: () => readonly Pick<ListedNode, 'id' | 'name'>[]
   /** Names of the draining nodes when no node is active, as of the last beat of this one; empty otherwise. */
   readonly drained: () => readonly string[]
+  /** Names of the nodes that did not answer a question of the last seconds, of whose memory answers have nothing. */
+  readonly unanswered: () => readonly string[]
   /** Delivery slots of the nodes that answer within a second. */
   readonly slots: () => Promise<ReadonlyMap<OwnerId, DeliverySlots>>
   /** The settings of the nodes that answer within a second. */

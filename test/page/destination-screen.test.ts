@@ -10,6 +10,8 @@ import { configFrom } from '../../src/config/load.ts'
 import { destinationDetails } from '../../src/queries/destinations.ts'
 import { ApiWorld } from '../support/api-world.ts'
 import { liveDestination } from '../support/live-destination.ts'
+import { document } from '../../src/page/markup/frame.ts'
+import { wordsIn } from '../support/page-requests.ts'
 import { PageScreens } from '../support/page-screens.ts'
 
 const NAME = 'far.example'
@@ -49,6 +51,22 @@ test('the message rate is the same in the sentence and in the facts', () => {
     expect(words).toContain(`The next attempt is due now, ${text}.`)
     expect(words.toLowerCase()).toContain(`message rate ${text} `)
   }
+})
+
+test('the state of an open destination is unknown while no node schedules it, or its node does not answer', () => {
+  const wordsWith = (node: string | null, live?: LiveDestination): string => {
+    const row = { name: NAME, load: { destination: NAME, waiting: 9, leased: 3, nextDueAt: 0 }, live, record: undefined, provider: null }
+    const details = { row, node, scheduled: 0, recent: undefined, settings: { table: null, values: {}, origins: {} }, asOf: VIEW.now }
+    const destination = destinationDetailsJson(details, clock.wall)
+    const view = { ...VIEW, node: 'mx-a', unanswered: () => ['mx-c'] }
+    return wordsIn(document(view, destinationScreen(view, { destination, causes: null, senders: null, differing: [] })))
+  }
+  const missing = 'mx-c does not answer: the states of its destinations are those that the queue records, and its deliveries are missing.'
+  expect(wordsWith('mx-c')).toMatch(/far\.example unknown .*Its node mx-c does not answer, so that its state is not known\./)
+  expect(wordsWith('mx-c')).toContain(missing)
+  expect(wordsWith(null)).toMatch(/far\.example unknown .*No node schedules it now: its mail waits until one does\./)
+  expect(wordsWith('mx-b')).toMatch(/far\.example open .*Open: deliveries begin when mail is due\./)
+  expect(wordsWith('mx-c', liveDestination(NAME, {}))).toContain('Open: deliveries begin when mail is due.')
 })
 
 test('each setting has the table that sets it, and the planner begins with those of the destination', async () => {

@@ -7,6 +7,7 @@ import { nodeMark } from '../../src/page/screens/system/nodes-screen.ts'
 import { stateMark } from '../../src/page/screens/system/subscription-marks.ts'
 import { DESTINATION_STATES } from '../../src/store/destination-status.ts'
 import { OPERATION_STATES } from '../../src/store/records/audit-log.ts'
+import { sampleView } from '../support/sample-view.ts'
 
 const title = (markup: string): string => /^<span class="marked" title="([^"]+)">/.exec(markup)?.[1] ?? ''
 
@@ -39,6 +40,8 @@ test('a word that nodes, subscriptions and queues have in common tells what it m
 })
 
 test('a destination that delivers nothing says so, and another word than that of a mark has no meaning of the mark', () => {
-  expect(title(stateCell({ state: 'open', refuses_all: true }).markup)).toBe('its last attempts delivered nothing')
+  expect(title(stateCell(sampleView('destinations'), { state: 'open', window: 5, refuses_all: true }).markup)).toBe(
+    'its last attempts delivered nothing',
+  )
   expect(marked('open', 'accepted').markup).not.toContain('title')
 })

@@ -39,6 +39,7 @@ test('a drain of the last active node says that the relay stands still then, and
   expect(question([active, drained])).toContain('No other node is active: no mail is accepted and none is delivered')
   const listed = (nodes: readonly NodeJson[]) => wordsIn(`<main>${nodesScreen(NODE_VIEW, { nodes, lease: 5 }).main?.markup ?? ''}`)
   expect(listed([active, drained])).not.toContain('no mail is accepted')
+  expect(listed([active, drained])).toContain('2 nodes share the queue, and all of them are alive. n2 drains, and takes no new mail.')
   expect(listed([node('n1', { state: 'draining' }), drained])).toContain(still)
 })
 

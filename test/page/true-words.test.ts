@@ -1,4 +1,7 @@
 /** Words of the screens: a figure has its unit, mail in delivery is not mail without an attempt, and a record names what it is about. */
+import { Now } from '../../src/queries/now.ts'
+import type { QueueView } from '../../src/queries/queue-view.ts'
+import { wordsIn } from '../support/page-requests.ts'
 import { afterEach, expect, test } from 'vitest'
 import { configFrom } from '../../src/config/load.ts'
 import type { DestinationDetailsJson } from '../../src/resources/destination-json.ts'
@@ -111,6 +114,16 @@ test('a limit without room, and the shares of a full queue, accept no mail, also
     /whole queue messages 3 of 3 refused us\.example messages 2 of 2 refused them\.example messages 1 of 2 refused with the whole queue/,
   )
   expect(full).toContain('3 of 3 messages in the queue: mail is refused, and by 1 other limit')
+})
+
+test('while all nodes drain, no limit with room says that mail is accepted', async () => {
+  world = await ApiWorld.open('memory', undefined, { queue_message_limit: 3 })
+  await world.queue.relay.start()
+  const nodes = () => ({ silent: () => [], drained: () => ['n1', 'n2'], unanswered: () => [], nodes: { lost: async () => [] } })
+  const shared = Object.create(world.api.api.view, { nodes: { value: nodes } }) as QueueView
+  const now = new Now(shared)
+  expect(wordsIn(await new PageScreens(world, shared, now).text(''))).toMatch(/whole queue messages 0 of 3 refused ?: no node is active/)
+  now.close()
 })
 
 test('failed schedules lead to their audit records, and notices that are due to the failures to make one', async () => {

@@ -12,6 +12,8 @@ interface PeersDeps {
 
 /** The other nodes have this time to answer. */
 const ANSWER_LIMIT: Duration = SECOND
+/** Age of a question up to which the nodes that did not answer it are told. */
+const UNANSWERED_AGE: Duration = 3 * SECOND
 /** Owners of destinations that were read longer ago are read again. */
 const OWNERS_AGE: Duration = SECOND
 
@@ -19,6 +21,9 @@ export class Peers {
   readonly #deps: PeersDeps
   #directory: Promise<NodeDirectory> | null = null
   #owners: { readonly at: Duration; readonly nameOf: (destination: DestinationName) => string | null } | null = null
+
+  /** Names of the nodes that did not answer the last question, and its time. */
+  #missing: { readonly at: Duration; readonly names: readonly string[] } | null = null
 
   constructor(deps: PeersDeps) {
     this.#deps = deps
@@ -36,8 +41,16 @@ export class Peers {
   }
 
   /** The same, with the nodes that do not answer. */
-  answers<Q extends NodeQuestion>(question: Q, rest?: string): Promise<Answered<Q>> {
-    return this.#with((directory) => askNodes(directory, question, { patience: ANSWER_LIMIT, rest }))
+  async answers<Q extends NodeQuestion>(question: Q, rest?: string): Promise<Answered<Q>> {
+    const answered = await this.#with((directory) => askNodes(directory, question, { patience: ANSWER_LIMIT, rest }))
+    this.#missing = { at: this.#deps.clock.monotonic(), names: answered.silent }
+    return answered
+  }
+
+  /** Names of the nodes that did not answer a question of the last seconds. */
+  get unanswered(): readonly string[] {
+    const missing = this.#missing
+    return missing === null || this.#deps.clock.monotonic() - missing.at > UNANSWERED_AGE ? [] : missing.names
   }
 
   /** Names the node that schedules a destination; null while no node does. */

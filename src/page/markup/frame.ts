@@ -86,6 +86,15 @@ function zonePart(view: View): Part {
 /** `· node mx2`; null for the only daemon of a queue. */
 const nodePart = ({ node }: View): Html | null => (node === undefined ? null : html`<span class="node"> · node ${node}</span>`)
 
+/** Names the nodes of whose memory the screen has nothing; null for a queue with one daemon. */
+function unansweredPart({ unanswered }: View): Html | null {
+  if (unanswered === undefined) return null
+  const names = unanswered()
+  const [verb, whose] = names.length === 1 ? ['does', 'its'] : ['do', 'their']
+  const text = `${names.join(', ')} ${verb} not answer: the states of ${whose} destinations are those that the queue records, and ${whose} deliveries are missing.`
+  return html`<div${renewed('unanswered')}>${names.length === 0 ? null : html`<p class="news" role="status">${text}</p>`}</div>`
+}
+
 const foot = (view: View, { live = null }: Screen): Html =>
   html`<footer>
     <p>
@@ -128,7 +137,7 @@ export const document = (view: View, screen: Screen): string => {
         </header>
         ${timeBar(view)}
         <p class="printed">as of ${clockTime(view, view.now / 1_000)}</p>
-        <main id="main" tabindex="-1">${screen.main}</main>
+        <main id="main" tabindex="-1">${unansweredPart(view)}${screen.main}</main>
         ${foot(view, screen)}
       </body>
     </html> `.markup

@@ -20,6 +20,8 @@ export interface View {
   readonly relay: string
   /** Name of the node that answers; absent for a queue with one daemon. */
   readonly node?: string | undefined
+  /** Names of the nodes that do not answer, as of the facts of the screen; absent for a queue with one daemon. */
+  readonly unanswered?: (() => readonly string[]) | undefined
   readonly version: string
   /** Folder of the static files below the root: `static/HASH`. */
   readonly files: string

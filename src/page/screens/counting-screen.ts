@@ -12,7 +12,7 @@ export const untilCounted = (path: string) => ({ live: { path }, refresh: 2 }) a
 export const figuresMissing = ({ health }: Pick<View, 'health'>): string =>
   health?.state === 'failing'
     ? `These figures cannot be read: ${ended(health.text)} They follow by themselves.`
-    : 'The queue is being counted, as after each start; these figures follow by themselves. Mail is accepted and delivered meanwhile.'
+    : 'The queue is being counted, as after each start, or a node takes long to answer; these figures follow by themselves. Mail is accepted and delivered meanwhile.'
 
 export const countingNotice = (text: string): Html => html`<p class="news" role="status" data-state="counting">${text}</p>`
 

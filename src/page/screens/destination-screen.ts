@@ -19,7 +19,7 @@ import { countingNotice, untilCounted } from './counting-screen.ts'
 import { causeCell, causeTables } from './causes-screen.ts'
 import { destinationSentence, laterProbes } from './destination-sentence.ts'
 import { selectionLinks } from './selection-links.ts'
-import { stateCell } from './destinations-screen.ts'
+import { ownerTrouble, stateCell } from './destinations-screen.ts'
 import { rulePart } from './providers-screen.ts'
 import type { SendersJson } from '../../resources/senders-json.ts'
 import { queryText } from '../markup/links.ts'
@@ -65,6 +65,12 @@ function suspendedSentence(view: View, one: DestinationDetailsJson): Html {
 }
 
 function stateSentence(view: View, one: DestinationDetailsJson): Part {
+  const owner = ownerTrouble(view, one)
+  if (owner !== null)
+    return owner === 'none'
+      ? 'No node schedules it now: its mail waits until one does.'
+      : html`Its node ${owner} does not answer, so that its state is not known. The recipients in flight are those that the node has
+        claimed.`
   if (one.refuses_all)
     return html`No delivery in the last
     ${plural(one.undelivered_attempts, 'attempt')}${
@@ -246,7 +252,7 @@ export function destinationScreen(view: View, { destination: one, causes, sender
       : senders === null
         ? untilCounted(`api/v1/senders${queryText({ destination: name, waits: 'true', limit: 1 })}`)
         : { live: { path: resource } }),
-    main: html`${heading(html`<span class="name">${name}</span> ${stateCell(one)}`, stateSentence(view, one), buttonsOf(view, one))}
+    main: html`${heading(html`<span class="name">${name}</span> ${stateCell(view, one)}`, stateSentence(view, one), buttonsOf(view, one))}
       ${answer(destinationSentence(one, causes?.causes ?? null, view), null, 'answer')}
       ${facts(
         [

@@ -39,9 +39,21 @@ export function nextPart(view: View, one: Parameters<typeof nextEvent>[0] & Pick
   }
 }
 
+type Owned = Pick<DestinationJson, 'state' | 'window'> & { readonly node?: string | null }
+
+/** The node that does not answer for an open destination, or `none` while no node schedules it; null for another destination. */
+export function ownerTrouble({ unanswered }: View, { state, window, node }: Owned): string | null {
+  if (unanswered === undefined || node === undefined || state !== 'open' || window !== null) return null
+  if (node === null) return 'none'
+  return unanswered().includes(node) ? node : null
+}
+
 /** The state; of a destination that refuses all mail, with that fact. */
-export const stateCell = ({ state, refuses_all: refuses }: Pick<DestinationJson, 'refuses_all'> & { readonly state: string }): Html =>
-  refuses ? marked('refusing', `${state}, no delivery`, 'its last attempts delivered nothing') : marked(state)
+export function stateCell(view: View, one: Owned & Pick<DestinationJson, 'refuses_all'>): Html {
+  if (ownerTrouble(view, one) !== null) return marked('warning', 'unknown', 'no node answers for it')
+  const { state, refuses_all: refuses } = one
+  return refuses ? marked('refusing', `${state}, no delivery`, 'its last attempts delivered nothing') : marked(state)
+}
 
 const columnsOf = (view: View, most: number): readonly Column<DestinationJson>[] => [
   {
@@ -51,7 +63,8 @@ const columnsOf = (view: View, most: number): readonly Column<DestinationJson>[]
   },
   {
     heading: 'State',
-    cell: (one) => html`${stateCell(one)}${one.suspend_reason === null ? null : html` <span class="faint">${one.suspend_reason}</span>`}`,
+    cell: (one) =>
+      html`${stateCell(view, one)}${one.suspend_reason === null ? null : html` <span class="faint">${one.suspend_reason}</span>`}`,
   },
   {
     heading: 'Recipients',

@@ -199,7 +199,7 @@ const destinationColumns = (view: View, most: number): readonly Column<StatusDes
     isTitle: true,
     cell: (one) => destinationPart(view, one.destination),
   },
-  { heading: 'State', cell: stateCell },
+  { heading: 'State', cell: (one) => stateCell(view, one) },
   {
     heading: 'Recipients',
     kind: 'number',

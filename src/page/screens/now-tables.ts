@@ -65,13 +65,21 @@ type Limit = NowJson['limits'][number]
 
 const sizeOf = ({ measure }: Limit, value: number): string => (measure === 'bytes' ? byteSize(value) : count(value))
 
+interface Intake {
+  /** True at the limit of the whole queue. */
+  readonly isQueueFull: boolean
+  /** True while all nodes of a shared queue drain. */
+  readonly isDrained: boolean
+}
+
 /** Outcome of new mail: the limit of the whole queue refuses that of all shares. */
-function newMailPart(view: View, { share, refuses, refused_since: since }: Limit, isQueueFull: boolean): Html {
+function newMailPart(view: View, { share, refuses, refused_since: since }: Limit, { isQueueFull, isDrained }: Intake): Html {
   if (refuses) return html`${marked('refusing', 'refused')}${since === null ? null : html` since ${clockTime(view, since)}`}`
+  if (isDrained) return html`${marked('refusing', 'refused')}: no node is active`
   return share !== null && isQueueFull ? html`${marked('refusing', 'refused')} with the whole queue` : marked('open', 'accepted')
 }
 
-const limitColumns = (view: View, isQueueFull: boolean): readonly Column<Limit>[] => [
+const limitColumns = (view: View, intake: Intake): readonly Column<Limit>[] => [
   { heading: 'Limit', isTitle: true, cell: ({ share }) => share ?? 'whole queue' },
   { heading: 'Of', cell: ({ measure }) => measure },
   {
@@ -83,24 +91,24 @@ const limitColumns = (view: View, isQueueFull: boolean): readonly Column<Limit>[
   },
   {
     heading: 'New mail',
-    cell: (one) => newMailPart(view, one, isQueueFull),
+    cell: (one) => newMailPart(view, one, intake),
   },
 ]
 
 /** Place of the limits on the screen. */
 export const LIMITS = 'limits'
 
-const limitsSection = (view: View, { limits }: NowJson): Html | null =>
+const limitsSection = (view: View, { limits, attention }: NowJson): Html | null =>
   limits.length === 0
     ? null
     : section(
         'Limits of the queue',
         table({
           caption: 'Limits',
-          columns: limitColumns(
-            view,
-            limits.some(({ share, refuses }) => share === null && refuses),
-          ),
+          columns: limitColumns(view, {
+            isQueueFull: limits.some(({ share, refuses }) => share === null && refuses),
+            isDrained: attention.some(({ kind }) => kind === 'nodes-draining'),
+          }),
           rows: limits,
           empty: '',
           kind: 'limits',

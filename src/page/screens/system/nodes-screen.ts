@@ -95,14 +95,17 @@ const troublesOf = (nodes: readonly NodeJson[]): Html => {
 function sentenceOf(view: View, nodes: readonly NodeJson[], lease: number): Html {
   const failed = nodes.filter((one) => nodeTrouble(one) !== null)
   const running = nodes.length - failed.length
+  const drained = nodes.flatMap(({ name, state }) => (state === 'draining' ? [name] : []))
+  const drains =
+    drained.length === 0 ? '' : ` ${drained.join(', ')} ${drained.length === 1 ? 'drains, and takes' : 'drain, and take'} no new mail.`
   const names = joined(
     failed.map(({ name }) => html`${name}`),
     ', ',
   )
   return answer(
     failed.length === 0
-      ? `${plural(running, 'node')} ${running === 1 ? 'has' : 'share'} the queue, and ${running === 1 ? 'is' : 'all of them are'} alive.`
-      : html`${plural(running, 'node')} of ${count(nodes.length)} ${running === 1 ? 'is' : 'are'} alive; ${names} failed.`,
+      ? `${plural(running, 'node')} ${running === 1 ? 'has' : 'share'} the queue, and ${running === 1 ? 'is' : 'all of them are'} alive.${drains}`
+      : html`${plural(running, 'node')} of ${count(nodes.length)} ${running === 1 ? 'is' : 'are'} alive; ${names} failed.${drains}`,
     `A node without a sign of life for ${span(lease * 1_000)} (node_lease) is taken over by the others. This page comes from ${view.node ?? view.relay}.`,
   )
 }
