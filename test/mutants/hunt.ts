@@ -22,7 +22,7 @@ const PATIENCE = 300_000
 /** Copies the sources and the simulation to a new folder. */
 function copySources(): string {
   const folder = mkdtempSync(join(tmpdir(), 'deferd-mutant-'))
-  for (const part of ['src', 'test/simulation', 'migrations', 'package.json'])
+  for (const part of ['src', 'test/simulation', 'test/support', 'migrations', 'package.json'])
     cpSync(join(ROOT, part), join(folder, part), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   return folder
@@ -37,6 +37,12 @@ async function hunt(mutant: Mutant, seeds: number, script: string, folder: strin
   } finally {
     cpSync(join(ROOT, mutant.file), join(folder, mutant.file))
   }
+}
+
+/** Throws when a copy without a bug does not run, or is found to have one: it would be seen in every mutant. */
+async function assertSound(folder: string, script: string): Promise<void> {
+  const { seed, how } = await simulated(folder, script, 'sparse', 1)
+  if (seed !== null) throw new Error(`the sources without a planted bug: ${how}`)
 }
 
 function plant(mutant: Mutant, folder: string): void {
@@ -109,6 +115,7 @@ export async function huntAll(mutants: readonly Mutant[], seeds: number, script 
   const hunter = async () => {
     const folder = copySources()
     try {
+      await assertSound(folder, script)
       for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift())
         catches.push(await hunt(mutant, seeds, script, folder))
     } finally {

@@ -417,7 +417,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
   safety(
     'an order of an operator at another node is ignored',
     'queue/scheduler/destination-control.ts',
-    "if (suspension !== null) await this.suspend(name, suspension, 'recorded')\n    else",
+    'if (suspension !== null) await this.#suspended(name, suspension)\n    else',
     'if (suspension !== null) await Promise.resolve()\n    else',
     'queue/scheduler/shard-transfer',
   ),

@@ -20,9 +20,11 @@ for (const from of [1, 9, 30]) {
   )
 }
 
+// The opening of a new queue makes some hundreds of writes.
 test.runIf(why === null)(title('after a failed write the daemon ends and a new start serves all that was accepted'), async () => {
-  const { ended } = await faultyRun({ call: 'write', from: 60, count: 1, error: 'EIO' })
+  const { ended, fatal } = await faultyRun({ call: 'write', from: 1_500, count: 1, error: 'EIO' })
   expect(ended).toBe(74)
+  expect(fatal).toEqual([expect.stringContaining('I/O error in the queue file: disk I/O error (SQLITE_IOERR_WRITE)') as string])
 })
 
 // The first two syncs of the file make it; the third one is in a checkpoint.
