@@ -2,8 +2,7 @@
 import { assertUnlimited } from '../api/route/api-route.ts'
 import { actorOf } from '../http/requests/requester.ts'
 import { route, type Route, type RouteRequest } from '../http/route-table.ts'
-import { namedDestinations } from '../queries/destinations.ts'
-import { namedProvider, namedProviders, providerDetails, providerName } from '../queries/providers.ts'
+import { namedProviders, providerDetails, providerName, shownProvider } from '../queries/providers.ts'
 import { suspensionAnswer, suspensionBody } from './suspension-form.ts'
 import { formRoute, requesterOf, screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
 import { providerScreen, providersScreen } from './screens/providers-screen.ts'
@@ -34,9 +33,7 @@ export const providerPages = (deps: PageDeps): readonly Route[] => [
   }),
   screenRoute(deps, { path: '/providers/:name', slots: 'searches' }, async (request, view) => {
     unlimited(request)
-    const provider = await namedProvider(deps.view, asked(request))
-    const names = provider.waiting_destinations.map(({ destination }) => destination)
-    return screenAnswer(view, providerScreen(view, { provider, destinations: await namedDestinations(deps.view, names) }))
+    return screenAnswer(view, providerScreen(view, await shownProvider(deps.view, asked(request))))
   }),
   question(deps, 'suspend'),
   question(deps, 'resume'),

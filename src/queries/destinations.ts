@@ -1,5 +1,5 @@
 /** Queries for destinations: lists, one destination, and the causes for which its mail waits. */
-import { waitingAt } from '../store/destination-status.ts'
+import { NONE_QUEUED, waitingAt } from '../store/destination-status.ts'
 import { globalNameOf, type SettingName } from '../config/destination-settings.ts'
 import {
   destinationDetailsJson,
@@ -9,6 +9,7 @@ import {
   type DestinationJson,
   type DestinationPageJson,
 } from '../resources/destination-json.ts'
+import { queuedIn } from '../queue/queue-status.ts'
 import { busyDestinations } from '../store/busy-destinations.ts'
 import { destinationRow, destinationRows, providerFinder } from './destination-list.ts'
 import { jsonLines } from '../presentation/text.ts'
@@ -117,11 +118,11 @@ async function namesOf(view: QueueView, { order, most, isAll, shown, signal }: N
 
 /** Destinations with waiting recipients, in the store and in memory, the largest first. */
 async function namesByMail(view: QueueView, most: number): Promise<readonly DestinationName[]> {
-  const stored = new Map((await view.tally(most)).waiting.map((one) => [one.destination, one.recipients]))
+  const stored = queuedIn(await view.tally(most))
   const live = new Map((await view.live.brief()).destinations.map((one) => [one.destination, one]))
   const busy = [...live.values()].filter(({ waiting }) => waiting > 0).map(({ destination }) => destination)
-  const waiting = (name: DestinationName): number => waitingAt(stored.get(name) ?? 0, live.get(name))
-  return [...new Set([...stored.keys(), ...busy])].toSorted((a, b) => waiting(b) - waiting(a))
+  const waiting = (name: DestinationName): number => waitingAt(stored.get(name) ?? NONE_QUEUED, live.get(name))
+  return [...new Set([...stored.keys(), ...busy])].filter((name) => waiting(name) > 0).toSorted((a, b) => waiting(b) - waiting(a))
 }
 
 /** Names of all destinations in the order of `destinationRows`: those without mail, which may be named again, are last. */

@@ -13,10 +13,13 @@ import {
   type ProviderJson,
   type ProvidersJson,
 } from '../resources/provider-json.ts'
-import { waitingAt } from '../store/destination-status.ts'
+import { queuedIn } from '../queue/queue-status.ts'
+import { NONE_QUEUED, waitingAt, type QueuedCount } from '../store/destination-status.ts'
+import type { DestinationJson } from '../resources/destination-json.ts'
 import type { LiveDestination } from '../queue/scheduler/destination.ts'
 import type { QueueReader } from '../store/queue-reader.ts'
 import { savedProviders } from '../store/records/saved-providers.ts'
+import { namedDestinations } from './destinations.ts'
 import { asOf, type QueueView } from './queue-view.ts'
 
 export const UNKNOWN_PROVIDER: ProblemKind = {
@@ -26,20 +29,23 @@ export const UNKNOWN_PROVIDER: ProblemKind = {
   about: 'The configuration has no table `[provider.NAME]` of this name. `GET /providers` has all names.',
 }
 
+type CountedDestination = ProviderFacts['destinations'][number]
+
+const bySize = (a: CountedDestination, b: CountedDestination): number => b.waiting - a.waiting
+
 interface ProviderSources {
   readonly tables: Config['provider']
   readonly reader: Pick<QueueReader, 'records'>
-  /** Destinations with waiting recipients. */
-  readonly waiting: Iterable<{ readonly destination: DestinationName; readonly recipients: number }>
+  /** Destinations with queued mail. */
+  readonly queued: ReadonlyMap<DestinationName, QueuedCount>
   /** Destinations in the memory of all nodes. */
   readonly live: readonly LiveDestination[]
   readonly nodeOf: (name: DestinationName) => string | null
 }
 
 /** Facts about the providers of the configuration, by name. */
-export async function providerFacts({ tables, reader, waiting, live, nodeOf }: ProviderSources): Promise<readonly ProviderFacts[]> {
+export async function providerFacts({ tables, reader, queued, live, nodeOf }: ProviderSources): Promise<readonly ProviderFacts[]> {
   const saved = await savedProviders(reader.records)
-  const recipients = new Map(Array.from(waiting, (one) => [one.destination, one.recipients]))
   const members = Map.groupBy(await reader.records.providerMembers.all(), ({ provider }) => provider)
   const states = new Map(live.map((one) => [one.destination, one]))
   const inMemory = new Map(live.flatMap(({ provider }) => (provider === null ? [] : [[provider.name, provider] as const])))
@@ -51,8 +57,8 @@ export async function providerFacts({ tables, reader, waiting, live, nodeOf }: P
       saved: saved(name),
       live: inMemory.get(name),
       destinations: (members.get(name) ?? [])
-        .map(({ destination }) => ({ destination, waiting: waitingAt(recipients.get(destination) ?? 0, states.get(destination)) }))
-        .toSorted((a, b) => b.waiting - a.waiting),
+        .map(({ destination }) => ({ destination, waiting: waitingAt(queued.get(destination) ?? NONE_QUEUED, states.get(destination)) }))
+        .toSorted(bySize),
       node: nodeOf(nameOfProvider(name)),
     }))
 }
@@ -61,7 +67,7 @@ const factsOf = async (view: QueueView): Promise<readonly ProviderFacts[]> =>
   providerFacts({
     tables: view.loaded().config.provider,
     reader: view.reader,
-    waiting: (await view.tally(COUNTED_DESTINATIONS)).waiting,
+    queued: queuedIn(await view.tally(COUNTED_DESTINATIONS)),
     live: await view.live.destinations(),
     nodeOf: await view.live.owners(),
   })
@@ -109,8 +115,24 @@ const fewOf = ({ destinations }: ProviderFacts): FewDestinations => ({
 export const namedProviders = async (view: QueueView): Promise<readonly (ProviderJson & FewDestinations)[]> =>
   (await factsOf(view)).map((facts) => ({ ...providerJson(facts, view.clock.wall), ...fewOf(facts) }))
 
-/** As `providerDetails`, with the names of few destinations. */
-export async function namedProvider(view: QueueView, asked: string): Promise<ProviderDetailsJson & FewDestinations> {
-  const facts = await factsFor(view, asked)
-  return { ...providerDetailsJson(facts, asOf(view), view.clock.wall), ...fewOf(facts) }
+export interface ShownProvider {
+  readonly provider: ProviderDetailsJson & FewDestinations
+  /** Those with the most waiting mail. */
+  readonly destinations: readonly DestinationJson[]
+}
+
+/** A provider with its destinations, whose mail is counted now: the sum is that of the rows. */
+export async function shownProvider(view: QueueView, asked: string): Promise<ShownProvider> {
+  const known = await factsFor(view, asked)
+  const detailsOf = (facts: ProviderFacts) => providerDetailsJson(facts, asOf(view), view.clock.wall)
+  const names = detailsOf(known).waiting_destinations.map(({ destination }) => destination)
+  const rows = new Map((await namedDestinations(view, names)).map((one) => [one.destination, one]))
+  const destinations = known.destinations
+    .map(({ destination, waiting }) => ({ destination, waiting: rows.get(destination)?.waiting ?? waiting }))
+    .toSorted(bySize)
+  const provider = detailsOf({ ...known, destinations })
+  return {
+    provider: { ...provider, ...fewOf({ ...known, destinations }) },
+    destinations: provider.waiting_destinations.flatMap(({ destination }) => rows.get(destination) ?? []),
+  }
 }

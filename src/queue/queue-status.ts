@@ -10,9 +10,11 @@ import {
   isClosed,
   isRecordedClosed,
   isRefusing,
+  NONE_QUEUED,
   waitingAt,
-  type DeliverySlots,
   waitingNow,
+  type DeliverySlots,
+  type QueuedCount,
 } from '../store/destination-status.ts'
 import type { LiveDestination } from './scheduler/destination.ts'
 import type { SubscriptionView } from '../store/outbox/subscription.ts'
@@ -113,7 +115,7 @@ async function tallyFrom(reader: QueueReader, now: QueueTime): Promise<StatusTal
   const size = 500
   for (let after = ''; ;) {
     const page = await reader.destinationLoads({ after, limit: size })
-    for (const { destination, waiting: recipients } of page) if (recipients > 0) waiting.push({ destination, recipients, scheduled: null })
+    for (const { destination, waiting: recipients, leased } of page) waiting.push({ destination, recipients, leased, scheduled: null })
     if (page.length < size) break
     after = page.at(-1)?.destination ?? after
   }
@@ -125,8 +127,8 @@ async function tallyFrom(reader: QueueReader, now: QueueTime): Promise<StatusTal
 export interface StoredStatus {
   readonly lastHour: Traffic
   readonly records: ReadonlyMap<DestinationName, DestinationRecord>
-  /** Waiting recipients of destinations: of those with most, and of those that are dead or suspended. */
-  readonly loads: ReadonlyMap<DestinationName, number>
+  /** Counts of destinations that a tally without room for all may leave out: of those with most mail, and of those that are dead or suspended. */
+  readonly loads: ReadonlyMap<DestinationName, QueuedCount>
   /** Subscriptions to events. */
   readonly subscriptions: readonly SubscriptionView[]
   readonly schedules: readonly ScheduleState[]
@@ -144,13 +146,12 @@ interface StatusSources {
  */
 export async function readStored({ reader, clock, schedules }: StatusSources, tally: Pick<QueueTally, 'waiting'>): Promise<StoredStatus> {
   const now = clock.now()
-  const counted = waitingIn(tally)
-  const isComplete = counted.size !== COUNTED
+  const counted = queuedIn(tally)
   const { minutes } = await reader.traffic(now - HOUR)
   const records = new Map((await reader.destinationRecords()).map((record) => [record.name, record]))
   const closed = [...records.values()].filter(isRecordedClosed).map(({ name }) => name)
-  const missing = isComplete ? [] : closed.filter((name) => !counted.has(name))
-  const others = await Promise.all(missing.map(async (name) => [name, (await reader.destinationLoad(name)).waiting] as const))
+  const missing = isComplete(tally) ? [] : closed.filter((name) => !counted.has(name))
+  const others = await Promise.all(missing.map(async (name) => [name, await reader.destinationLoad(name)] as const))
   const loads = new Map([...counted, ...others])
   return {
     lastHour: sumOfTraffic(minutes),
@@ -161,8 +162,12 @@ export async function readStored({ reader, clock, schedules }: StatusSources, ta
   }
 }
 
-const waitingIn = ({ waiting }: Pick<QueueTally, 'waiting'>): ReadonlyMap<DestinationName, number> =>
-  new Map(waiting.map(({ destination, recipients }) => [destination, recipients]))
+/** True for a tally with all destinations that have mail. */
+const isComplete = ({ waiting }: Pick<QueueTally, 'waiting'>): boolean => waiting.length !== COUNTED
+
+/** The counts of a tally, by destination. */
+export const queuedIn = ({ waiting }: Pick<QueueTally, 'waiting'>): ReadonlyMap<DestinationName, QueuedCount> =>
+  new Map(waiting.map(({ destination, recipients, leased }) => [destination, { waiting: recipients, leased }]))
 
 /** The status of now; `live` is null when no daemon runs. */
 export async function readStatus(sources: StatusSources, live: LiveStatus | null): Promise<QueueStatus> {
@@ -185,11 +190,11 @@ export function statusOf({
 }): QueueStatus {
   const inMemory = new Map(live?.destinations.map((one) => [one.destination, one]))
   const recent = new Map(live?.recent.map((one) => [one.destination, one]))
-  const counted = waitingIn(tally)
+  const counted = isComplete(tally) ? queuedIn(tally) : new Map([...loads, ...queuedIn(tally)])
   const scheduled = new Map(tally.waiting.map((one) => [one.destination, one.scheduled]))
   const named = (destination: DestinationName): StatusDestination => ({
     destination,
-    waiting: waitingAt(counted.get(destination) ?? loads.get(destination) ?? 0, inMemory.get(destination)),
+    waiting: waitingAt(counted.get(destination) ?? NONE_QUEUED, inMemory.get(destination)),
     scheduled: scheduled.get(destination) ?? null,
     live: inMemory.get(destination),
     record: records.get(destination),
@@ -206,6 +211,7 @@ export function statusOf({
   const busy = live?.destinations.filter(({ waiting }) => waiting > 0) ?? []
   const largest = [...new Set([...tally.waiting.slice(0, LARGEST), ...busy].map(({ destination }) => destination))]
     .map(named)
+    .filter(({ waiting }) => waiting > 0)
     .toSorted(bySize)
     .slice(0, LARGEST)
   return {

@@ -12,7 +12,7 @@ import {
   siteReason,
 } from '../presentation/destination-state.ts'
 import type { StatusDestination } from '../queue/queue-status.ts'
-import { DESTINATION_STATES, isRefusing, waitingAt } from '../store/destination-status.ts'
+import { DESTINATION_STATES, isRefusing, NONE_QUEUED, waitingAt } from '../store/destination-status.ts'
 import type { LiveDestination } from '../queue/scheduler/destination.ts'
 import { endOfAll } from '../store/records/suspension.ts'
 import type { RuleEffect } from '../store/records/provider-state.ts'
@@ -155,7 +155,7 @@ export function destinationJson(row: DestinationRow, node: string | null, wall: 
     in_flight: live?.inFlight ?? load?.leased ?? 0,
     leased: load?.leased ?? 0,
     slot_waiting: live?.waiting ?? null,
-    waiting: waitingAt(load?.waiting ?? 0, live),
+    waiting: waitingAt(load ?? NONE_QUEUED, live),
     next_due_time: nextDueTime(load?.nextDueAt, live, wall),
     dead_until: wall.secondsOrNull(deadUntil),
     probe_interval: probeInterval === null ? null : probeInterval / SECOND,

@@ -49,8 +49,30 @@ export interface LastAttempt {
   readonly status: DeliveryStatus
 }
 
-/** Recipients that wait for a destination: `outside` the active queue, and in it for a delivery slot. */
-export const waitingAt = (outside: number, live: { readonly waiting: number } | undefined): number => outside + (live?.waiting ?? 0)
+/** Recipients of a destination in the store: those that wait outside of the active queue, and those in it. */
+export interface QueuedCount {
+  readonly waiting: number
+  /** Absent in the answer of an earlier version. */
+  readonly leased?: number | undefined
+}
+
+export const NONE_QUEUED: QueuedCount = { waiting: 0, leased: 0 }
+
+/** Recipients of a destination in the active queue: those that wait for a delivery slot, and those in transfer. */
+interface ActiveCount {
+  readonly waiting: number
+  readonly transferring?: number | undefined
+}
+
+/**
+ * Recipients that wait for a destination, outside of the active queue or in it for a delivery slot: all in the store but those in transfer. The
+ * count of the store may be some seconds old, and mail may have entered or left the active queue since then: it counts once all the same.
+ */
+export function waitingAt({ waiting, leased }: QueuedCount, live: ActiveCount | undefined): number {
+  if (live === undefined) return waiting
+  if (leased === undefined || live.transferring === undefined) return waiting + live.waiting
+  return Math.max(live.waiting, waiting + leased - live.transferring)
+}
 
 /** States in which deliveries, other than probes, are stopped. */
 export const CLOSED_STATES = ['dead', 'suspended'] as const satisfies readonly DestinationState[]

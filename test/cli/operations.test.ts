@@ -510,8 +510,8 @@ describe('with a daemon', () => {
         window: 7,
         message_rate: null,
         in_flight: 2,
-        // Two in the store, and three that wait for a slot.
-        waiting: 5,
+        // More than the two in the store: the memory is read later.
+        waiting: 3,
         dead_until: NOW / 1000 + 60,
         probe_interval: 60,
         last_reply: '421 later',

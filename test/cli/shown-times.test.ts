@@ -103,7 +103,7 @@ const live = async (): Promise<LiveStatus> => ({
     queues: [{ queue: 'deferred', messages: 1, recipients: 1, oldestArrival: NOW - HOUR }],
     trash: { messages: 0, recipients: 0 },
     traffic: { accepted: 2, delivered: 1, deferred: 1, bounced: 0, expired: 0, deleted: 0 },
-    waiting: [{ destination: 'busy.example', recipients: 1, scheduled: 0 }],
+    waiting: [{ destination: 'busy.example', recipients: 1, leased: 0, scheduled: 0 }],
   },
   rates: { last10s: NOTHING, last5min: NOTHING },
   destinations: [],

@@ -1,10 +1,9 @@
 /** Two nodes on PostgreSQL: the page of each shows the same queue, and acts on mail and destinations of the other. */
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { printFigures } from '../support/figures.ts'
-import { PageClient, textOf, type PageScreen } from '../support/page-client.ts'
-import { portBelowEphemeral } from '../support/ports.ts'
-import { NodeCluster, until, type ClusterNode } from '../support/node-cluster.ts'
+import { textOf, type PageScreen } from '../support/page-client.ts'
+import { NodeCluster, until } from '../support/node-cluster.ts'
+import { startWithPage, type PageNode } from '../support/nodes/page-node.ts'
 import { reasonWithoutPostgres } from '../support/postgres-server.ts'
 
 const reason = reasonWithoutPostgres()
@@ -28,17 +27,6 @@ interface AuditRecord {
   readonly node: string
   readonly action: string
   readonly changed: number
-}
-
-interface PageNode {
-  readonly node: ClusterNode
-  readonly page: PageClient
-}
-
-async function startWithPage(cluster: NodeCluster, name: string): Promise<PageNode> {
-  const port = await portBelowEphemeral()
-  const node = await cluster.start(name, { admin_listen: `127.0.0.1:${port}` })
-  return { node, page: await PageClient.logIn(`http://127.0.0.1:${port}/`, join(node.folder.path, 'queue')) }
 }
 
 const destinationPlace = (name: string): string => `destinations/${encodeURIComponent(name)}`

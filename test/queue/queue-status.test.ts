@@ -88,7 +88,7 @@ test('a throttled destination needs attention when a large part of the queue wai
     const queues = [{ queue: 'deferred' as const, messages: 1_000, recipients: 1_000, oldestArrival: T0 }]
     const live: LiveStatus = {
       version: '1',
-      tally: { ...tally, queues, waiting: [{ destination: 'big.example', recipients, scheduled: 0 }] },
+      tally: { ...tally, queues, waiting: [{ destination: 'big.example', recipients, leased: 0, scheduled: 0 }] },
       rates: { last10s: NO_TRAFFIC, last5min: NO_TRAFFIC },
       destinations: [liveDestination('big.example', { state })],
       recent: [],

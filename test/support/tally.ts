@@ -30,11 +30,12 @@ export async function tallyOfListing(reader: QueueReader): Promise<QueueTally> {
       ? []
       : [{ queue, messages: messages.length, recipients: messages.flatMap(liveIn).length, oldestArrival: oldest(messages) }],
   )
-  const waiting = Map.groupBy(
-    listed.flatMap((one) =>
+  // A delivery may go on after its message was deleted.
+  const atDestinations = Map.groupBy(
+    [...listed, ...deleted].flatMap((one) =>
       liveIn(one)
-        .filter(({ state }) => state === 'waiting')
-        .map(({ destination }) => ({ destination, isScheduled: one.queue === 'scheduled' })),
+        .filter(({ state }) => state === 'waiting' || state === 'leased')
+        .map(({ destination, state }) => ({ destination, isWaiting: state === 'waiting', isScheduled: one.queue === 'scheduled' })),
     ),
     ({ destination }) => destination,
   )
@@ -47,10 +48,11 @@ export async function tallyOfListing(reader: QueueReader): Promise<QueueTally> {
     queues,
     trash,
     traffic,
-    waiting: [...waiting].map(([destination, there]) => ({
+    waiting: [...atDestinations].map(([destination, there]) => ({
       destination,
-      recipients: there.length,
-      scheduled: there.filter((one) => one.isScheduled).length,
+      recipients: there.filter((one) => one.isWaiting).length,
+      leased: there.filter((one) => !one.isWaiting).length,
+      scheduled: there.filter((one) => one.isWaiting && one.isScheduled).length,
     })),
   })
 }

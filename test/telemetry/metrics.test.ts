@@ -133,7 +133,7 @@ describe('counters', () => {
 describe('gauges', () => {
   test('mail by queue and age, and where most of it waits', async () => {
     const clock = new VirtualClock({ startsAt: NOW })
-    const waiting = [{ destination: 'far.example', recipients: 4, scheduled: 0 }]
+    const waiting = [{ destination: 'far.example', recipients: 4, leased: 0, scheduled: 0 }]
     const tallies: (QueueTally | null)[] = [
       null,
       { ...EMPTY_TALLY, queues: [{ queue: 'deferred', messages: 3, recipients: 4, oldestArrival: NOW - 90_000 }], waiting },
@@ -211,7 +211,7 @@ test('the version, the balance and mail behind closed destinations are served', 
     traffic,
     queues: [deferred],
     trash: { messages: 1, recipients: 1 },
-    waiting: [{ destination: 'far.example', recipients: 5, scheduled: 0 }],
+    waiting: [{ destination: 'far.example', recipients: 5, leased: 0, scheduled: 0 }],
   }
   const metrics = open({ tally: async () => tally, destinations: () => [destination('far.example', 0, { state: 'dead' })] })
   const text = await metrics.render()

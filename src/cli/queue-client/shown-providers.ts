@@ -10,16 +10,18 @@ import {
   type ProviderJson,
   type ProvidersJson,
 } from '../../resources/provider-json.ts'
+import type { DestinationName } from '../../mail/message.ts'
+import type { QueuedCount } from '../../store/destination-status.ts'
 import { CommandError, EX } from '../shell/exit.ts'
 import { withSource, type OpenedReader, type Shell } from '../shell/shell.ts'
 import { segment } from './api-connection.ts'
 import { nodesOf } from './shown-destinations.ts'
 
 async function factsOf(shell: Shell, config: Config, { reader }: OpenedReader): Promise<readonly ProviderFacts[]> {
-  const waiting = []
-  for await (const one of loads(reader)) waiting.push({ destination: one.destination, recipients: one.waiting })
+  const queued = new Map<DestinationName, QueuedCount>()
+  for await (const one of loads(reader)) queued.set(one.destination, one)
   const live = (await shell.liveDestinations(config)) ?? []
-  return providerFacts({ tables: config.provider, reader, waiting, live, nodeOf: await nodesOf(shell, config) })
+  return providerFacts({ tables: config.provider, reader, queued, live, nodeOf: await nodesOf(shell, config) })
 }
 
 /** All providers of the configuration, by name. */

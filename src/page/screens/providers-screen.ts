@@ -1,6 +1,6 @@
 /** Providers of mailboxes, and one of them with the destinations whose mail waits there. */
 import type { DestinationJson } from '../../resources/destination-json.ts'
-import type { FewDestinations } from '../../queries/providers.ts'
+import type { FewDestinations, ShownProvider } from '../../queries/providers.ts'
 import type { ProviderDetailsJson, ProviderJson } from '../../resources/provider-json.ts'
 import { rateFact } from '../../presentation/destination-state.ts'
 import { html, joined, type Html, type Part } from '../../presentation/html.ts'
@@ -95,12 +95,6 @@ function waitingSentence({ waiting, destinations, waiting_destinations: named }:
   const isAtLeast = named.reduce((sum, one) => sum + one.waiting, 0) < waiting
   const places = named.length === destinations ? '' : `${countUpTo(named.length, isAtLeast)} of `
   return `${waits(waiting)} for ${places}${plural(destinations, 'known destination')}.`
-}
-
-export interface ShownProvider {
-  readonly provider: ProviderDetailsJson & FewDestinations
-  /** Those with the most waiting mail. */
-  readonly destinations: readonly DestinationJson[]
 }
 
 /** Empty unless all destinations with waiting mail refuse it. */

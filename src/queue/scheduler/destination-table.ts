@@ -379,7 +379,9 @@ export class DestinationTable {
   }
 
   /** Ends the transfer of a delivery after its outcome is durable. */
-  finished({ job: { request }, destination }: RunningDelivery): void {
+  finished({ job, destination }: RunningDelivery): void {
+    const { request } = job
+    destination.finished(job)
     this.#active.end(request.message.id)
     this.#active.release(request.message.id, request.recipients.length)
     this.stir(destination)

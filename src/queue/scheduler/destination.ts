@@ -55,6 +55,8 @@ export interface LiveDestination {
   readonly isProbed: boolean
   /** Number of recipients in the active queue that wait for a delivery slot. */
   readonly waiting: number
+  /** Number of the others there, which are in transfer: they have a slot, or their outcome is not durable. Absent in the answer of an earlier version. */
+  readonly transferring?: number | undefined
   readonly nextDueAt: QueueTime | null
   readonly deadUntil: QueueTime | null
   readonly probeInterval: Duration | null
@@ -94,6 +96,8 @@ export class Destination {
   #commits = 0
   /** Number of deliveries that have ended, and whose outcomes are not durable. */
   #settling = 0
+  /** Number of recipients of deliveries that have begun, and whose outcomes are not durable. */
+  #transferring = 0
   #released = false
 
   constructor(name: DestinationName, policies: () => DestinationPolicies, provider: () => Provider | null = () => null) {
@@ -226,6 +230,7 @@ export class Destination {
   begin(job: Job, now: Duration): number {
     this.refresh(now)
     this.mail.begin(job)
+    this.#transferring += job.request.recipients.length
     return ++this.#begun
   }
 
@@ -233,6 +238,11 @@ export class Destination {
   end(job: Job, now: Duration): void {
     this.mail.end(job)
     this.#lastEndedAt = now
+  }
+
+  /** Called when the outcome of a delivery is durable. */
+  finished({ request }: Job): void {
+    this.#transferring -= request.recipients.length
   }
 
   /** Called for a delivery that ends before its outcome is durable. */
@@ -412,6 +422,7 @@ export class Destination {
       awaited: this.hosts.waitsFor,
       isProbed: access.kind === 'dead' && (access.probing || this.hosts.isProbedByOther),
       waiting: this.mail.waitingRecipients,
+      transferring: this.#transferring,
       nextDueAt: this.mail.nextDueAt,
       deadUntil: access.kind === 'dead' ? access.until : null,
       probeInterval: access.kind === 'dead' ? access.interval : null,

@@ -23,12 +23,14 @@ export interface TrashCount {
   readonly recipients: number
 }
 
-/** Waiting recipients of a destination. */
+/** Recipients that wait for a destination outside of the active queue, and beside them those in it. */
 export interface WaitingCount {
   readonly destination: DestinationName
   readonly recipients: number
   /** Of them, those of mail that is scheduled for later; null when they are not counted. */
   readonly scheduled: number | null
+  /** Recipients in the active queue, which wait for a delivery slot or are in transfer. Absent in the answer of an earlier version. */
+  readonly leased?: number | undefined
 }
 
 export interface QueueTally {
@@ -37,7 +39,7 @@ export interface QueueTally {
   readonly trash: TrashCount
   /** Traffic since the queue was created, of the same moment as the counts. */
   readonly traffic: Traffic
-  /** Destinations with the most waiting recipients, in descending order. */
+  /** Destinations with the most waiting recipients, in descending order; then those that only have mail in the active queue. */
   readonly waiting: readonly WaitingCount[]
   /** Waiting recipients by class of mail, unordered, without mail that has none. */
   readonly classes: readonly { readonly class: string; readonly recipients: number }[]
@@ -65,6 +67,8 @@ export interface Share {
   readonly recipients: number
   /** Waiting recipients by destination. */
   readonly waiting: ReadonlyMap<DestinationName, number>
+  /** Recipients in the active queue by destination. */
+  readonly leased: ReadonlyMap<DestinationName, number>
   /** Class of the message; empty for none. */
   readonly class: string
 }
@@ -100,6 +104,7 @@ export class Tally {
   readonly #byIndex: (Shape | undefined)[] = [undefined]
   readonly #freeIndexes: number[] = []
   readonly #waiting = new Map<DestinationName, number>()
+  readonly #leased = new Map<DestinationName, number>()
   /** Of the waiting recipients, those of scheduled mail; destinations without any are absent. */
   readonly #scheduled = new Map<DestinationName, number>()
   readonly #classes = new Map<string, number>()
@@ -162,12 +167,26 @@ export class Tally {
       const queue = queueNameOf(group.queue, group.destinations, closed)
       queues.set(queue, addCounts(queues.get(queue), { queue, messages, recipients, oldestArrival: arrivals.oldest * SECOND }))
     }
-    const waiting = largestOf(this.#waiting, largest).map((one) => ({ ...one, scheduled: this.#scheduled.get(one.destination) ?? 0 }))
-    return { queues: [...queues.values()], trash, waiting, classes: this.#ofClasses() }
+    return { queues: [...queues.values()], trash, waiting: this.#atDestinations(largest), classes: this.#ofClasses() }
   }
 
-  /** Adds the waiting recipients of a message, or with -1 takes them away. */
-  #wait({ waiting, queue, class: name }: Share, sign: 1 | -1): void {
+  #atDestinations(most: number): QueueTally['waiting'] {
+    const largest = largestOf(this.#waiting, most).map(({ destination, count }) => ({
+      destination,
+      recipients: count,
+      leased: this.#leased.get(destination) ?? 0,
+      scheduled: this.#scheduled.get(destination) ?? 0,
+    }))
+    const room = most - largest.length
+    if (room === 0) return largest
+    const others = [...this.#leased].filter(([destination]) => !this.#waiting.has(destination))
+    const inMemory = largestOf(others, room).map(({ destination, count }) => ({ destination, recipients: 0, leased: count, scheduled: 0 }))
+    return [...largest, ...inMemory]
+  }
+
+  /** Adds the waiting recipients of a message, and those in the active queue, or with -1 takes them away. */
+  #wait({ waiting, leased, queue, class: name }: Share, sign: 1 | -1): void {
+    for (const [destination, recipients] of leased) add(this.#leased, destination, sign * recipients)
     for (const [destination, recipients] of waiting) {
       add(this.#waiting, destination, sign * recipients)
       if (queue === 'scheduled') add(this.#scheduled, destination, sign * recipients)
@@ -230,13 +249,18 @@ export const addCounts = (one: QueueCount | undefined, { queue, messages, recipi
 })
 
 /** Selects the largest entries without sorting all of them. */
-function largestOf(waiting: ReadonlyMap<DestinationName, number>, count: number): readonly Omit<WaitingCount, 'scheduled'>[] {
-  const largest: Omit<WaitingCount, 'scheduled'>[] = []
-  for (const [destination, recipients] of waiting) {
-    if (largest.length >= count && recipients <= (largest.at(-1)?.recipients ?? Infinity)) continue
-    const place = largest.findIndex((one) => one.recipients < recipients)
-    largest.splice(place < 0 ? largest.length : place, 0, { destination, recipients })
-    if (largest.length > count) largest.pop()
+function largestOf(counts: Iterable<readonly [DestinationName, number]>, most: number) {
+  const largest: { readonly destination: DestinationName; readonly count: number }[] = []
+  for (const [destination, count] of counts) {
+    if (largest.length >= most && count <= (largest.at(-1)?.count ?? Infinity)) continue
+    let [place, end] = [0, largest.length]
+    while (place < end) {
+      const middle = (place + end) >> 1
+      if ((largest[middle]?.count ?? 0) < count) end = middle
+      else place = middle + 1
+    }
+    largest.splice(place, 0, { destination, count })
+    if (largest.length > most) largest.pop()
   }
   return largest
 }

@@ -27,15 +27,17 @@ export function trashOf(queue: MemoryQueue): TrashCount {
 }
 
 export function tallyOf(queue: MemoryQueue, largest: number): QueueTally {
-  const waiting = [...queue.messages.values()].flatMap((held) => {
+  const queued = [...queue.messages.values()].flatMap((held) => {
     const isScheduled = queueOf(held, queue) === 'scheduled'
-    return held.recipients.filter(({ state }) => state === 'waiting').map(({ destination }) => ({ destination, isScheduled }))
+    return held.recipients
+      .filter(({ state }) => state === 'waiting' || state === 'leased')
+      .map(({ destination, state }) => ({ destination, isWaiting: state === 'waiting', isScheduled }))
   })
-  const byDestination = [...Map.groupBy(waiting, (one) => one.destination)].map(([destination, there]) => ({
-    destination,
-    recipients: there.length,
-    scheduled: there.filter((one) => one.isScheduled).length,
-  }))
+  const byDestination = [...Map.groupBy(queued, (one) => one.destination)].map(([destination, there]) => {
+    const waiting = there.filter((one) => one.isWaiting)
+    const scheduled = waiting.filter((one) => one.isScheduled)
+    return { destination, recipients: waiting.length, leased: there.length - waiting.length, scheduled: scheduled.length }
+  })
   const byClass = Map.groupBy([...queue.messages.values()], ({ message }) => message.class ?? '')
   const waitingOf = (messages: readonly HeldMessage[]): number =>
     messages.flatMap(({ recipients }) => recipients).filter(({ state }) => state === 'waiting').length
@@ -43,7 +45,7 @@ export function tallyOf(queue: MemoryQueue, largest: number): QueueTally {
     trash: trashOf(queue),
     traffic: sumOfTraffic([...queue.traffic.values()]),
     queues: countsOf(queue).map((count) => ({ ...count, oldestArrival: Math.floor(count.oldestArrival / 1_000) * 1_000 })),
-    waiting: byDestination.toSorted((a, b) => b.recipients - a.recipients).slice(0, largest),
+    waiting: byDestination.toSorted((a, b) => b.recipients - a.recipients || b.leased - a.leased).slice(0, largest),
     classes: [...byClass]
       .map(([name, messages]) => ({ class: name, recipients: waitingOf(messages) }))
       .filter((one) => one.class !== '' && one.recipients > 0),

@@ -107,7 +107,7 @@ function queueGauges(set: MetricSet, { clock, tally, destinations, classes = () 
     for (const name of classes()) ofClass.set({ class: name }, 0)
     for (const { class: name, recipients: there } of counted.classes) ofClass.set({ class: name }, there)
     waiting.reset()
-    for (const { destination, recipients: there } of counted.waiting) waiting.set({ destination }, there)
+    for (const { destination, recipients: there } of counted.waiting) if (there > 0) waiting.set({ destination }, there)
   }
   let running: Promise<void> | null = null
   return async () => {

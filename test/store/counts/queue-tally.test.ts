@@ -2,11 +2,13 @@ import { expect, test } from 'vitest'
 import { completeTally, EMPTY_TALLY, Tally, type QueueTally, type Share } from '../../../src/store/counts/queue-tally.ts'
 import { mulberry32 } from '../../../src/system/random.ts'
 
-/** Keys of these tests: a queue, and destinations with their waiting recipients. */
+/** Keys of these tests: a queue, and destinations with their waiting recipients, which are all leased in the active queue. */
 function shareOf(key: string): Share {
   const [queue = '', ...places] = key.split(' ')
   const waiting = new Map(places.map((place) => [place.split('=')[0] ?? '', Number(place.split('=')[1])]))
-  return { queue: queue as Share['queue'], recipients: sum(waiting.values()), waiting, class: '' }
+  const [mail, none] = [queue as Share['queue'], new Map<string, number>()]
+  const counts = mail === 'active' ? { waiting: none, leased: waiting } : { waiting, leased: none }
+  return { queue: mail, recipients: sum(waiting.values()), ...counts, class: '' }
 }
 
 const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, n) => total + n, 0)
@@ -23,8 +25,8 @@ test('a message counts once, as it was put last, until it is removed', () => {
     queues: [{ queue: 'deferred', messages: 2, recipients: 7, oldestArrival: 5_000 }],
     classes: [],
     waiting: [
-      { destination: 'b.example', recipients: 5, scheduled: 0 },
-      { destination: 'a.example', recipients: 2, scheduled: 0 },
+      { destination: 'b.example', recipients: 5, leased: 0, scheduled: 0 },
+      { destination: 'a.example', recipients: 2, leased: 0, scheduled: 0 },
     ],
   })
   tally.remove(7)
@@ -33,7 +35,7 @@ test('a message counts once, as it was put last, until it is removed', () => {
   expect(tally.report(NONE, 10)).toEqual({
     trash: { messages: 0, recipients: 0 },
     queues: [{ queue: 'deferred', messages: 1, recipients: 4, oldestArrival: 9_000 }],
-    waiting: [{ destination: 'b.example', recipients: 4, scheduled: 0 }],
+    waiting: [{ destination: 'b.example', recipients: 4, leased: 0, scheduled: 0 }],
     classes: [],
   })
   expect([tally.recipientsOf(7), tally.recipientsOf(8)]).toEqual([0, 4])
@@ -44,11 +46,11 @@ test('of the waiting recipients of a destination, those of scheduled mail are co
   tally.put(1, 0, 'scheduled a.example=3')
   tally.put(2, 0, 'deferred a.example=2 b.example=1')
   expect(tally.report(NONE, 10).waiting).toEqual([
-    { destination: 'a.example', recipients: 5, scheduled: 3 },
-    { destination: 'b.example', recipients: 1, scheduled: 0 },
+    { destination: 'a.example', recipients: 5, leased: 0, scheduled: 3 },
+    { destination: 'b.example', recipients: 1, leased: 0, scheduled: 0 },
   ])
   tally.put(1, 0, 'deferred a.example=3')
-  expect(tally.report(NONE, 1).waiting).toEqual([{ destination: 'a.example', recipients: 5, scheduled: 0 }])
+  expect(tally.report(NONE, 1).waiting).toEqual([{ destination: 'a.example', recipients: 5, leased: 0, scheduled: 0 }])
 })
 
 test('waiting recipients are counted by class', () => {
@@ -82,6 +84,20 @@ test('only the largest destinations are reported', () => {
   expect(sizes).toEqual([100, 99, 98])
 })
 
+test('destinations with mail in the active queue alone are last', () => {
+  const tally = new Tally(shareOf)
+  tally.put(1, 0, 'active a.example=7 b.example=2 c.example=9')
+  tally.put(2, 0, 'deferred b.example=1')
+  const counts = (most: number) =>
+    tally.report(NONE, most).waiting.map(({ destination, recipients, leased }) => [destination, recipients, leased])
+  const all = [
+    ['b.example', 1, 2],
+    ['c.example', 0, 9],
+    ['a.example', 0, 7],
+  ]
+  for (const most of [0, 1, 2, 3, 9]) expect(counts(most)).toEqual(all.slice(0, most))
+})
+
 test('after random changes the counts are those of what is left', () => {
   const draw = mulberry32(5)
   const any = (most: number) => Math.floor(draw() * most)
@@ -113,12 +129,16 @@ function countedAnew(kept: ReadonlyMap<number, { readonly arrivedAt: number; rea
   }))
   const waiting = [
     ...Map.groupBy(
-      all.flatMap(({ queue, waiting: there }) => [...there].map(([name, recipients]) => ({ name, recipients, queue }))),
+      all.flatMap(({ queue, waiting: there, leased: inMemory }) => [
+        ...Array.from(there, ([name, recipients]) => ({ name, recipients, leased: 0, queue })),
+        ...Array.from(inMemory, ([name, leased]) => ({ name, recipients: 0, leased, queue })),
+      ]),
       ({ name }) => name,
     ),
   ].map(([destination, there]) => ({
     destination,
     recipients: sum(there.map(({ recipients }) => recipients)),
+    leased: sum(there.map(({ leased }) => leased)),
     scheduled: sum(there.filter(({ queue }) => queue === 'scheduled').map(({ recipients }) => recipients)),
   }))
   return { queues, waiting }

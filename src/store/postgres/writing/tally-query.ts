@@ -27,9 +27,10 @@ export const tally = `
   select
     (select json_agg(q) from (select queue, count(*) as messages, sum(recipients) as recipients,
       min(arrived_at) / 1000 * 1000 as "oldestArrival" from queued group by queue) q) as queues,
-    (select json_agg(w) from (select destination, count(*) as recipients,
-        count(*) filter (where message in (select id from message where scheduled and placement = 'queued')) as scheduled from live where state = 'waiting'
-      group by destination order by 2 desc, 1 limit $1) w) as waiting,
+    (select json_agg(w) from (select destination, count(*) filter (where state = 'waiting') as recipients,
+        count(*) filter (where state = 'leased') as leased,
+        count(*) filter (where state = 'waiting' and message in (select id from message where scheduled and placement = 'queued')) as scheduled
+      from live where state in ('waiting', 'leased') group by destination order by 2 desc, 3 desc, 1 limit $1) w) as waiting,
     (select json_agg(c) from (select class, sum(waiting) as recipients from queued where class is not null and waiting > 0 group by class) c) as classes,
     (select json_build_object(${TRAFFIC}) from traffic) as traffic`
 

@@ -136,17 +136,18 @@ export class MessageShares {
 /** Decodes a key of `sharesBetween`: a repeated sequence of placement, class, state, tried, destination and number of recipients. */
 function shareOf(key: string): Share {
   const parts = key.split('\n')
-  const waiting = new Map<DestinationName, number>()
+  const [waiting, leased] = [new Map<DestinationName, number>(), new Map<DestinationName, number>()]
   let [recipients, isLeased, isTried] = [0, false, false]
   for (let n = 0; n < parts.length; n += 6) {
     const [state, tried, destination = '', count] = parts.slice(n + 2, n + 6)
     recipients += Number(count)
     isLeased ||= state === 'leased'
     isTried ||= tried === '1'
-    if (state === 'waiting') waiting.set(destination, (waiting.get(destination) ?? 0) + Number(count))
+    const counts = state === 'waiting' ? waiting : state === 'leased' ? leased : undefined
+    counts?.set(destination, (counts.get(destination) ?? 0) + Number(count))
   }
   const queue = queueNameOf({ ...placementOf(parts[0]), isActive: isLeased, isDeferred: isTried })
-  return { queue: queue === 'incoming' ? 'untried' : queue, recipients, waiting, class: parts[1] ?? '' }
+  return { queue: queue === 'incoming' ? 'untried' : queue, recipients, waiting, leased, class: parts[1] ?? '' }
 }
 
 /** The placement in a key, where `scheduled` stands for a message that is queued and scheduled. */
