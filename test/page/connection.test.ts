@@ -183,6 +183,24 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     expect(await row.locator('.bar').count()).toBe(0)
   })
 
+  test('a print without counts leaves the rows of an open screen', async () => {
+    const page = await liveTab()
+    await page.goto(`${proxy.url}destinations`)
+    const row = page.locator('tbody tr').first()
+    const cells = () => row.locator('td').allTextContents()
+    const before = await cells()
+    let prints = 0
+    await page.route(page.url(), async (asked) => {
+      const answer = await asked.fetch()
+      prints++
+      const body = (await answer.text()).replace(/<table.*<\/table>/s, '<p class="news" data-state="counting">counting</p>')
+      await asked.fulfill({ response: answer, body })
+    })
+    await runUntil(page, async () => prints > 1, seconds(1))
+    expect((await cells())[1]).toBe(before[1])
+    expect(await cells()).not.toContain('–')
+  })
+
   test('an open Now renews what needs attention in its place, dates what does not any more, and tells of other conditions', async () => {
     const page = await liveTab()
     const items = page.locator('.attention > li')

@@ -103,12 +103,16 @@ function mayGrow(/** @type {Element} */ part) {
 const renewedParts = (/** @type {Document} */ loaded) =>
   partsOf(loaded).filter(({ old, fresh }) => !old.matches('[data-renewed]') && fresh.outerHTML !== old.outerHTML && mayGrow(old))
 
+/** True for a print without its counts, which tells nothing of the rows and items that it lacks. */
+const isCounting = (/** @type {Document} */ print) => print.querySelector('[data-state=counting]') !== null
+
 /** The elements of which a newer print of the screen has others, by their names. Rows and items keep their places. */
 const renewedElements = (/** @type {Document} */ loaded) =>
   [...document.querySelectorAll('[data-renewed]')].flatMap((old) => {
     const fresh = loaded.querySelector(`[data-renewed="${CSS.escape(old.getAttribute('data-renewed') ?? '')}"]`)
     if (fresh?.outerHTML === old.outerHTML) return []
     if (fresh !== null && !isInUse(old)) return [{ old, fresh }]
+    if (isCounting(loaded)) return []
     if (old.matches('.attention > li')) date(old)
     else if (fresh === null && old.matches('tr')) clear(old)
     return []
@@ -121,6 +125,7 @@ const itemsOf = (/** @type {Document} */ one) =>
 /** Tells of items that the screen lacks, or that the newer print has no more. */
 function announceItems(/** @type {Document} */ loaded) {
   const notice = document.querySelector('[data-changed]')
+  if (isCounting(loaded)) return
   const [shown, fresh] = [itemsOf(document), itemsOf(loaded)]
   if (notice instanceof HTMLElement) notice.hidden = shown.length === fresh.length && shown.every((name) => fresh.includes(name))
 }
