@@ -4,6 +4,7 @@ import { assertUnlimited } from '../api/route/api-route.ts'
 import { quotaReset, resetQuota } from '../api/quota-routes.ts'
 import { formBody, shaped } from '../http/request-body.ts'
 import { route, type Route } from '../http/route-table.ts'
+import { differingSettings } from '../queries/nodes.ts'
 import { quotaUses } from '../queries/records/quota-uses.ts'
 import { FORM_LIMIT, requesterOf, screenAnswer, screenRoute, type PageDeps } from './page-view.ts'
 import { textsOf } from './markup/screen-parameters.ts'
@@ -20,7 +21,8 @@ export const quotaPages = (deps: PageDeps): readonly Route[] => {
       assertUnlimited(request)
       const { config } = deps.view.loaded()
       const { uses } = await quotaUses(deps.view, config, { limit: ROWS })
-      return screenAnswer(view, quotasScreen(view, { uses, isOn: config.quota.size > 0 }))
+      const differing = (await differingSettings(deps.view)).filter((name) => name.startsWith('quota.'))
+      return screenAnswer(view, quotasScreen(view, { uses, isOn: config.quota.size > 0, differing }))
     }),
     screenRoute(deps, { ...place, parameters: textsOf(resetForm.shape) }, async (request, view) => {
       assertUnlimited(request)

@@ -8,11 +8,34 @@ const COOKIE = 'deferd-zone'
 /** In seconds: a year. */
 const KEPT_FOR = 31_536_000
 
+/** Names of the tz database in place of which the engine lists former ones, such as Asia/Calcutta. */
+const NEWER_NAMES = [
+  'Africa/Asmara',
+  'America/Argentina/Buenos_Aires',
+  'America/Argentina/Catamarca',
+  'America/Argentina/Cordoba',
+  'America/Argentina/Jujuy',
+  'America/Argentina/Mendoza',
+  'America/Atikokan',
+  'America/Indiana/Indianapolis',
+  'America/Kentucky/Louisville',
+  'America/Nuuk',
+  'Asia/Ho_Chi_Minh',
+  'Asia/Kathmandu',
+  'Asia/Kolkata',
+  'Asia/Yangon',
+  'Atlantic/Faroe',
+  'Europe/Kyiv',
+  'Pacific/Chuuk',
+  'Pacific/Kanton',
+  'Pacific/Pohnpei',
+]
+
 /** The zones that may be chosen; browsers cannot name others, so that their number is limited. */
 let known: ReadonlySet<string> | null = null
 
 export function zoneNames(): ReadonlySet<string> {
-  known ??= new Set(['UTC', ...Intl.supportedValuesOf('timeZone').filter(isTimeZone)])
+  known ??= new Set(['UTC', ...[...Intl.supportedValuesOf('timeZone'), ...NEWER_NAMES].filter(isTimeZone).toSorted()])
   return known
 }
 

@@ -82,14 +82,18 @@ test('screens that show settings say whose they are, where the nodes differ', as
     await world.queue.advance(1_000)
     const { view } = world.api.api
     const listed = (settings: Readonly<Record<string, string>>) => ({ id: 1, settings: JSON.stringify(settings) })
-    const nodesWith = (backoff: string): QueueView =>
+    const nodesWith = (backoff: string, limits = 'a'): QueueView =>
       Object.create(view, {
         nodes: {
           value: () => ({
             silent: () => [],
             drained: () => [],
+            unanswered: () => [],
             nodes: {
-              list: async () => [listed({ minimal_backoff_time: 'a' }), listed({ minimal_backoff_time: backoff })],
+              list: async () => [
+                listed({ minimal_backoff_time: 'a', 'quota."app" limits': 'a' }),
+                listed({ minimal_backoff_time: backoff, 'quota."app" limits': limits }),
+              ],
               lost: async () => [],
             },
           }),
@@ -100,6 +104,9 @@ test('screens that show settings say whose they are, where the nodes differ', as
       expect(wordsIn(await new PageScreens(world, nodesWith('b')).text(place))).toContain(remark)
       expect(wordsIn(await new PageScreens(world, nodesWith('a')).text(place))).not.toContain('the nodes differ')
     }
+    expect(wordsIn(await new PageScreens(world, nodesWith('b')).text('quotas'))).not.toContain('the nodes differ')
+    const quota = await new PageScreens(world, nodesWith('a', 'b')).text('quotas')
+    expect(wordsIn(quota)).toMatch(/the nodes differ in quota\.\S+app\S+ limits, and each counts new mail by its own/)
   } finally {
     await world.close()
   }

@@ -155,7 +155,7 @@ test('the result of an erasure tells what its number does not count', () => {
   }
   const uncounted = 'Kept contents of returned mail, dialogues and events are erased beside them, and not counted here.'
   for (const [state, text] of [
-    ['running', '315 messages were changed in the history so far.'],
+    ['running', 'Messages changed in the history so far: <span data-live="changed" data-form="count">315</span>.'],
     ['done', '315 messages were changed in the history.'],
     ['cancelled', 'Cancelled. 315 messages were changed in the history before that.'],
   ] as const)

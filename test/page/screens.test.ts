@@ -267,6 +267,8 @@ test('a range of times is read and shown in the zone of the page; links have the
 
 test('a zone that no list has is refused, one in a cookie is ignored, and that of the server removes the cookie', async () => {
   expect((await post('zone', 'zone=Mars%2FOlympus&back=')).status).toBe(422)
+  for (const name of ['Asia/Kathmandu', 'Asia/Katmandu', 'Europe/Kyiv'])
+    expect((await post('zone', new URLSearchParams({ zone: name, back: '' }).toString())).status, name).toBe(303)
   const headers = { cookie: `${await cookieOf()}; deferd-zone=asia/tokyo"><b>` }
   expect(await (await ask('history', 'admin', { headers })).text()).not.toContain('UTC+9')
   const removed = await post('zone', 'zone=&back=//evil.example')

@@ -35,12 +35,24 @@ const serverTime = () => Number(now) + (Date.now() - loadedAt) * Number(speed)
 /** @type {Record<string, (value: number) => string>} */
 const FORMS = { count, rate, span }
 
+/**
+ * Shows the time since an instant that a value has, and nothing where it has none.
+ * @param {HTMLElement} element
+ * @param {unknown} at in seconds
+ */
+function showSince(element, at) {
+  if (at !== null && typeof at !== 'number') return
+  const text = at === null ? '' : `for ${span(serverTime() / 1_000 - at)}`
+  if (element.textContent !== text) element.textContent = text
+}
+
 /** @param {unknown} value */
 function show(value) {
   for (const element of document.querySelectorAll('[data-live]')) {
     if (!(element instanceof HTMLElement)) continue
     const { live = '', form = '' } = element.dataset
-    const shown = liveNumber(value, live)
+    if (form === 'since') showSince(element, memberAt(value, live))
+    const shown = form === 'since' ? null : liveNumber(value, live)
     if (shown === null) continue
     if (element instanceof HTMLProgressElement) element.value = shown
     else {

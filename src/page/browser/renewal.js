@@ -182,6 +182,9 @@ export async function renewScreen() {
   if (loaded === null) return 'ended'
   if (loaded === false) return 'later'
   document.title = loaded.title
+  const [foot, freshFoot] = [document.querySelector('footer'), loaded.querySelector('footer')]
+  // The foot of a screen without live values has its time.
+  if (loaded.body.dataset['livePath'] === undefined && foot !== null && freshFoot !== null) foot.replaceWith(document.adoptNode(freshFoot))
   for (const name of ['livePath', 'liveStream', 'now', 'speed']) {
     const value = loaded.body.dataset[name]
     if (value === undefined) delete document.body.dataset[name]

@@ -230,7 +230,8 @@ const emptyQueue = (view: View): Html =>
 
 function whereItWaits(view: View, now: NowJson): Html {
   const { closed_destinations: closed, refusing_destinations: refusing, largest_destinations: largest } = now
-  const all = new Map([...closed, ...refusing, ...largest].map((one) => [one.destination, one]))
+  // Of those with equal mail, the ones come first that the live values have.
+  const all = new Map([...largest, ...closed, ...refusing].map((one) => [one.destination, one]))
   const shown = [...all.values()].toSorted((a, b) => b.waiting - a.waiting).slice(0, 20)
   return section(
     'Where it waits',

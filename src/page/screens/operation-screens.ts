@@ -274,7 +274,7 @@ function messagesResult({ operation, changed, matched, in_transfer: inTransfer, 
   const rest = left > 0 ? `; ${plural(left, 'other')} ${why}` : ''
   switch (state) {
     case 'running':
-      return `${done} so far.`
+      return html`Messages ${past} so far: <span data-live="changed" data-form="count">${count(changed)}</span>.`
     case 'done':
       return `${done}${rest}${inTransfer > 0 ? `; ${transferText(inTransfer)}` : ''}.`
     case 'cancelled':
@@ -286,10 +286,11 @@ function messagesResult({ operation, changed, matched, in_transfer: inTransfer, 
 
 function progressOf({ changed, expected, state }: OperationJson): Html | null {
   if (state !== 'running') return null
-  const most = Math.max(expected ?? 0, changed, 1)
+  if (expected === null) return html`<p class="progress"><progress aria-label="Progress"></progress></p>`
+  const most = Math.max(expected, changed, 1)
   return html`<p class="progress">
     <progress max="${most}" value="${changed}" data-live="changed" data-form="progress" aria-label="Progress"></progress>
-    <span data-live="changed" data-form="count">${count(changed)}</span> of ${expected === null ? '?' : count(expected)}
+    <span data-live="changed" data-form="count">${count(changed)}</span> of ${count(expected)}
   </p>`
 }
 

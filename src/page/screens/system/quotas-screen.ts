@@ -16,6 +16,8 @@ interface QuotaFacts {
   readonly uses: readonly QuotaUseJson[]
   /** False without a [quota.NAME] table. */
   readonly isOn: boolean
+  /** Names of the settings of quotas in which the nodes of a shared queue differ. */
+  readonly differing: readonly string[]
 }
 
 const resetLink = (view: View, { key, quota }: QuotaUseJson): Html =>
@@ -39,7 +41,16 @@ const columnsOf = (view: View): readonly Column<QuotaUseJson>[] => [
     : []),
 ]
 
-export const quotasScreen = (view: View, { uses, isOn }: QuotaFacts): Screen => ({
+/** Says whose limits these are, where the nodes of a shared queue differ; null where they do not. */
+const ownLimits = (view: View, differing: readonly string[]): Html | null =>
+  differing.length === 0
+    ? null
+    : html`<p class="faint">
+        These are the limits of ${view.node ?? view.relay}, which answers: the <a href="${linkTo(view, 'nodes')}">nodes</a> differ in
+        ${differing.join(', ')}, and each counts new mail by its own.
+      </p>`
+
+export const quotasScreen = (view: View, { uses, isOn, differing }: QuotaFacts): Screen => ({
   title: 'Quotas',
   place: 'quotas',
   main: html`${heading(
@@ -47,6 +58,7 @@ export const quotasScreen = (view: View, { uses, isOn }: QuotaFacts): Screen => 
     isOn ? 'What users, senders and clients have used of their quotas, the fullest first.' : 'No quota is configured.',
     null,
   )}
+  ${ownLimits(view, differing)}
   ${table({ caption: 'Quotas', columns: columnsOf(view), rows: uses, kind: 'quotas', empty: 'No quota is used.' })}
   ${asCommand(['quota', 'list'], { method: 'GET', path: 'api/v1/quotas' })}`,
 })

@@ -4,7 +4,7 @@ import type { SubscriptionJson } from '../../../resources/subscription-json.ts'
 import { html, type Html, type Part } from '../../../presentation/html.ts'
 import { linkTo } from '../../markup/links.ts'
 import { marked } from '../../markup/marks.ts'
-import { age, count, distance, due, plural } from '../../markup/times.ts'
+import { count, distance, due, instantOf, plural, span } from '../../markup/times.ts'
 import type { View } from '../../markup/view.ts'
 import { breakable } from '../../markup/long-words.ts'
 
@@ -29,8 +29,10 @@ export const targetOf = ({ to }: Pick<SubscriptionJson, 'to'>): Part =>
 export const behindOf = (view: View, { name, to, behind, oldest_time: oldest }: SubscriptionJson): Part =>
   to === ''
     ? '–'
-    : html`<span data-live="subscriptions/${encodeURIComponent(name)}/behind" data-form="count">${count(behind)}</span
-        >${behind === 0 || oldest === null ? null : html` <span class="faint">for ${age(view, oldest)}</span>`}`
+    : html`<span data-live="subscriptions/${encodeURIComponent(name)}/behind" data-form="count">${count(behind)}</span>
+        <span class="faint" data-live="subscriptions/${encodeURIComponent(name)}/oldest_time" data-form="since"
+          >${behind === 0 || oldest === null ? null : `for ${span(Math.max(0, view.now - instantOf(oldest)))}`}</span
+        >`
 
 export const lastAnswer = (view: View, { last_answer: text, last_answer_time: time }: SubscriptionJson): Part =>
   text === null
