@@ -14,6 +14,7 @@ const TYPES = {
   'dialog.js': 'text/javascript; charset=utf-8',
   'loaded-screen.js': 'text/javascript; charset=utf-8',
   'renewal.js': 'text/javascript; charset=utf-8',
+  'steady.js': 'text/javascript; charset=utf-8',
   'text-forms.js': 'text/javascript; charset=utf-8',
   'selection.js': 'text/javascript; charset=utf-8',
   'keys.js': 'text/javascript; charset=utf-8',

@@ -431,6 +431,33 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     expect(await row.evaluate((element) => element.matches(':hover'))).toBe(true)
   })
 
+  test('what is below the pointer stays where it is, while rows above it become higher and lower', async () => {
+    const page = await liveTab()
+    await page.goto(`${proxy.url}destinations`)
+    const rows = page.locator('tbody tr')
+    const last = rows.last()
+    let lines = 0
+    await page.route(page.url(), async (asked) => {
+      const answer = await asked.fetch()
+      const grown = `data-label="State">${'a reason<br />'.repeat(lines)}`
+      await asked.fulfill({ response: answer, body: (await answer.text()).replace('data-label="State">', grown) })
+    })
+    const placeOf = async () => Math.round((await last.boundingBox())?.y ?? 0)
+    const heightOf = async () => Math.round((await rows.first().boundingBox())?.height ?? 0)
+    await last.hover()
+    const [place, height] = [await placeOf(), await heightOf()]
+    lines = 9
+    await runUntil(page, async () => (await heightOf()) > height + 50, seconds(1))
+    const grown = await heightOf()
+    // As far as the screen can be scrolled.
+    expect(await placeOf()).toBe(place)
+    lines = 0
+    await runUntil(page, async () => (await rows.first().getByText('a reason').count()) === 0, seconds(1))
+    expect([await placeOf(), await heightOf()]).toEqual([place, grown])
+    await page.setViewportSize({ width: 1200, height: 700 })
+    await expect.poll(heightOf).toBe(height)
+  })
+
   test('a login link works once and for 60 seconds; neither address nor history has its code', async () => {
     const clock = new VirtualClock()
     const view = { loaded: defaultConfig } as unknown as QueueView

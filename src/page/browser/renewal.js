@@ -5,6 +5,7 @@
 import { addCharts } from './charts.js'
 import { addCopying } from './copy.js'
 import { isLogin, loadAnew } from './loaded-screen.js'
+import { markupOf, pointerTop, steadily, watchPlaces, withHeight } from './steady.js'
 
 /** Time limit of the request, and time after which a click that led nowhere is forgotten, in ms. */
 const LIMIT = 10_000
@@ -14,8 +15,6 @@ const STILL = 1_000
 
 let isPressed = false
 let movedAt = -STILL
-/** Distance of the pointer from the top of the window, in px; -Infinity while no pointer is over the page. */
-let pointerTop = -Infinity
 let leftAt = -LIMIT
 
 /** Whether a person is at work on the screen: a dialog is open or being loaded, a field has the focus, or a click is on its way. */
@@ -30,12 +29,8 @@ export const isAiming = () => performance.now() - movedAt < STILL
 
 /** Watches for clicks, and for the pointer on its way to one. */
 export function watchClicks() {
-  const moved = (/** @type {PointerEvent} */ event) => {
-    movedAt = performance.now()
-    pointerTop = event.clientY
-  }
-  document.addEventListener('pointermove', moved, { capture: true, passive: true })
-  document.documentElement.addEventListener('pointerleave', () => (pointerTop = -Infinity))
+  watchPlaces()
+  document.addEventListener('pointermove', () => (movedAt = performance.now()), { capture: true, passive: true })
   for (const name of ['pointerdown', 'pointerup', 'pointercancel'])
     document.addEventListener(name, () => (isPressed = name === 'pointerdown'), true)
   document.addEventListener('click', (event) => {
@@ -71,14 +66,16 @@ const isInUse = (/** @type {Element} */ element) =>
 
 /** A row that the newer print has no more keeps its place, and says nothing but the numbers that the next live value has. */
 function clear(/** @type {Element} */ row) {
-  for (const cell of row.querySelectorAll('td')) {
-    const number = cell.querySelector('[data-live]')
-    if (number === null) cell.textContent = '–'
-    else {
-      number.textContent = '–'
-      cell.replaceChildren(number)
+  withHeight(row, () => {
+    for (const cell of row.querySelectorAll('td')) {
+      const number = cell.querySelector('[data-live]')
+      if (number === null) cell.textContent = '–'
+      else {
+        number.textContent = '–'
+        cell.replaceChildren(number)
+      }
     }
-  }
+  })
 }
 
 /** An item that stays while its list is renewed has the time of its last print, and its times stand. */
@@ -96,12 +93,12 @@ function date(/** @type {Element} */ item) {
  */
 function mayGrow(/** @type {Element} */ part) {
   const { top, bottom } = part.getBoundingClientRect()
-  return top > pointerTop && bottom > 0 && !part.contains(document.activeElement) && !isInUse(part)
+  return top > pointerTop() && bottom > 0 && !part.contains(document.activeElement) && !isInUse(part)
 }
 
 /** The parts of the screen whose rows come and go, where these may. */
 const renewedParts = (/** @type {Document} */ loaded) =>
-  partsOf(loaded).filter(({ old, fresh }) => !old.matches('[data-renewed]') && fresh.outerHTML !== old.outerHTML && mayGrow(old))
+  partsOf(loaded).filter(({ old, fresh }) => !old.matches('[data-renewed]') && fresh.outerHTML !== markupOf(old) && mayGrow(old))
 
 /** True for a print without its counts, which tells nothing of the rows and items that it lacks. */
 const isCounting = (/** @type {Document} */ print) => print.querySelector('[data-state=counting]') !== null
@@ -110,7 +107,7 @@ const isCounting = (/** @type {Document} */ print) => print.querySelector('[data
 const renewedElements = (/** @type {Document} */ loaded) =>
   [...document.querySelectorAll('[data-renewed]')].flatMap((old) => {
     const fresh = loaded.querySelector(`[data-renewed="${CSS.escape(old.getAttribute('data-renewed') ?? '')}"]`)
-    if (fresh?.outerHTML === old.outerHTML) return []
+    if (fresh?.outerHTML === markupOf(old)) return []
     if (fresh !== null && !isInUse(old)) return [{ old, fresh }]
     if (isCounting(loaded)) return []
     if (old.matches('.attention > li')) date(old)
@@ -144,18 +141,22 @@ function focusedLink() {
  * Loads the screen and replaces elements of it. Returns null when the session has ended, and false while a person is at work. Rejects without a
  * change when the server does not answer, or answers with a failure.
  * @param {(loaded: Document) => { old: Element, fresh: Element }[]} those
+ * @param {typeof steadily} inOrder
  * @returns {Promise<Document | false | null>}
  */
-async function replaced(those) {
+async function replaced(those, inOrder) {
   const loaded = await loadAnew(location.href, AbortSignal.timeout(LIMIT))
   if (isLogin(loaded)) return null
   if (isAtWork()) return false
   const focused = focusedLink()
-  for (const { old, fresh } of those(loaded)) {
-    old.replaceWith(document.adoptNode(fresh))
-    addCharts(fresh)
-    addCopying(fresh)
-  }
+  inOrder(
+    () => those(loaded),
+    ({ old, fresh }) => {
+      old.replaceWith(document.adoptNode(fresh))
+      addCharts(fresh)
+      addCopying(fresh)
+    },
+  )
   const again = focused === null ? null : linksTo(focused.href)[focused.position]
   if (document.activeElement === document.body && again instanceof HTMLElement) again.focus()
   return loaded
@@ -169,7 +170,7 @@ export async function renewStates() {
   const loaded = await replaced((print) => {
     announceItems(print)
     return [...renewedElements(print), ...renewedParts(print)]
-  })
+  }, steadily)
   return loaded === null ? 'ended' : loaded === false ? 'later' : 'renewed'
 }
 
@@ -178,7 +179,7 @@ export async function renewStates() {
  * @returns {Promise<'renewed' | 'later' | 'ended'>}
  */
 export async function renewScreen() {
-  const loaded = await replaced(pairs)
+  const loaded = await replaced(pairs, (change, replace) => change().forEach(replace))
   if (loaded === null) return 'ended'
   if (loaded === false) return 'later'
   document.title = loaded.title
