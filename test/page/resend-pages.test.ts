@@ -50,20 +50,23 @@ test('a returned message is sent again by the plan that its screen leads to, and
 test('the addresses of mail that has left are erased by the plan that the history leads to, and then nothing is kept', async () => {
   const far = new RemoteLedger()
   const port = await far.listen()
+  far.hasRule = true
   const daemon = await PageDaemon.start({ relayhost: `[127.0.0.1]:${port}` })
   try {
     const { ask, textOf, post } = pageRequests(() => daemon, 'admin')
-    await daemon.send([{ from: 'app@shop.example', to: 'ann@far.example' }])
-    const history = 'history?recipient=ann%40far.example'
+    await daemon.send([{ from: 'app@shop.example', to: 'ruled-1@far.example' }])
+    const history = 'history?recipient=ruled-1%40far.example'
     await expect.poll(() => textOf(history), { timeout: 20_000 }).toMatch(/messages\/\w+/)
-    const place = 'history/erase?recipient=ann%40far.example&amp;back=history'
+    const id = /href="\.\/messages\/(\w+)"/.exec(await textOf(history))?.[1] ?? ''
+    expect(await textOf(`messages/${id}`)).toContain('Send again…')
+    const place = 'history/erase?recipient=ruled-1%40far.example&amp;back=history'
     expect(await textOf(history)).toContain(`href="./${place}"`)
     expect(await textOf(history, 'operator')).not.toContain('history/erase')
     expect((await ask(place, 'operator')).status).toBe(403)
     const plan = await textOf(place.replace('&amp;', '&'))
     expect(plan).toMatch(/Erase addresses in \d+ records? for ever\?/)
     expect(plan).toContain('class="danger">Erase</button>')
-    expect(wordsIn(plan)).toMatch(/deferd history erase --recipient=ann@far\.example --before=\S+Z/)
+    expect(wordsIn(plan)).toMatch(/deferd history erase --recipient=ruled-1@far\.example --before=\S+Z/)
     const form: Record<string, string> = { reason: 'asked by Ann' }
     for (const [, name = '', value = ''] of plan.matchAll(/name="(recipient|before|key|back)" value="([^"]*)"/g)) form[name] = value
     const begun = await post('history/erase', form)
@@ -73,6 +76,7 @@ test('the addresses of mail that has left are erased by the plan that the histor
     expect((await post('history/erase', form, 'operator')).status).toBe(403)
     await expect.poll(() => textOf(place.replace('&amp;', '&')), { timeout: 20_000 }).toContain('Erase addresses: nothing is kept')
     expect(await textOf('operations/1')).toContain('asked by Ann')
+    expect(await textOf(`messages/${id}`)).not.toContain('Send again…')
   } finally {
     await daemon.close()
     await far.close()

@@ -11,7 +11,11 @@ import type { PlanParts } from './plan-screen.ts'
 const leftOut = ({ sent_before: before, without_content: without, requeued, suppressed }: ResendPlanJson): Html =>
   html`${facts([
     ['sent again before', before === 0 ? null : `${plural(before, 'failed recipient')}, left out`],
-    ['content not kept', without === 0 ? null : `${plural(without, 'failed recipient')}, left out (returned_content_retention)`, 'wide'],
+    [
+      'content not kept',
+      without === 0 ? null : `${plural(without, 'failed recipient')}, left out (returned_content_retention, or erased)`,
+      'wide',
+    ],
     [
       'requeued',
       requeued === 0 ? null : `${plural(requeued, 'failed recipient')}, left out: the content went on with the others of the message`,

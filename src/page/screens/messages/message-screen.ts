@@ -1,4 +1,5 @@
 /** One message: why it is in the queue, every attempt with its reply, and the attempts that are planned. */
+import { isPseudonym } from '../../../mail/pseudonym.ts'
 import { shownQueue } from '../../../resources/message-json.ts'
 import type { OperationName } from '../../../queue/operation-request.ts'
 import { buttonText } from '../operation-screens.ts'
@@ -61,9 +62,10 @@ function verbsOf(view: View, message: MessageStoryJson): readonly OperationName[
 const verbButton = (view: View, { queue_id: id }: MessageStoryJson, verb: OperationName): Html =>
   buttonLink(linkTo(view, 'operations/new', { operation: verb, scope: 'ids', id, back: `messages/${id}` }), buttonText(verb))
 
-/** Null for a message without a failed recipient, and in the queue. */
+/** Null for a message in the queue, and for one whose failed recipients, if any, were erased. */
 const resendButton = (view: View, message: MessageStoryJson): Part =>
-  shownQueue(message) === 'gone' && message.recipients.some(({ state }) => state === 'bounced' || state === 'expired')
+  shownQueue(message) === 'gone' &&
+  message.recipients.some(({ state, address }) => (state === 'bounced' || state === 'expired') && !isPseudonym(address))
     ? buttonLink(linkTo(view, 'history/resend', { id: message.queue_id, back: `messages/${message.queue_id}` }), 'Send again…')
     : null
 
