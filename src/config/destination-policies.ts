@@ -4,7 +4,7 @@
  */
 import { compileRetryPolicy, type RetryPolicy } from '../backoff/retry-policy.ts'
 import type { Message } from '../mail/message.ts'
-import { settingsUnder, tableFor, type Settings } from './destination-settings.ts'
+import { originsOfClass, originsUnder, settingsUnder, tableFor, type SettingOrigins, type Settings } from './destination-settings.ts'
 import { MailClasses, type ClassBands, type FairShares, type TurnPolicies } from './values/mail-classes.ts'
 import type { ClassTable } from './values/tables/class-table.ts'
 import type { Config } from './options.ts'
@@ -16,9 +16,8 @@ export interface DestinationPolicy {
   readonly table: string | null
   /** Name of the `[provider.NAME]` table that applies; null for none. */
   readonly provider: string | null
-  /** Class whose parameters come first; null for none. */
-  readonly class: string | null
   readonly settings: Settings
+  readonly origins: SettingOrigins
   readonly retry: RetryPolicy
 }
 
@@ -70,7 +69,8 @@ export class DestinationPolicies implements TurnPolicies {
     const { delay_warning_time: _, ...given } = own
     const all: Settings = { ...policy.settings, ...given }
     const settings = { ...all, bounce_queue_lifetime: Math.min(all.bounce_queue_lifetime, all.maximal_queue_lifetime) }
-    const made = { ...policy, class: name, settings, retry: retryOf(settings) }
+    const origins = originsOfClass(policy.origins, { name, given, settings })
+    const made = { ...policy, settings, origins, retry: retryOf(settings) }
     known.set(policy, made)
     return made
   }
@@ -99,7 +99,7 @@ export class DestinationPolicies implements TurnPolicies {
     const known = ofProvider.get(table)
     if (known !== undefined) return known
     const settings = settingsUnder(this.#config, table, provider)
-    const policy = { table, provider, class: null, settings, retry: retryOf(settings) }
+    const policy = { table, provider, settings, origins: originsUnder(this.#config, table, provider), retry: retryOf(settings) }
     ofProvider.set(table, policy)
     return policy
   }

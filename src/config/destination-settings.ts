@@ -49,3 +49,35 @@ export function settingsUnder(config: Config, table: string | null, provider: st
   for (const [name, globalName] of globalNames) values[name] = overrides[name] ?? shared[name] ?? config[globalName]
   return values as Settings
 }
+
+/** The table that sets a parameter, as it is written, by parameter; without the global ones. */
+export type SettingOrigins = ReadonlyMap<SettingName, string>
+
+/** The origins of the values that `settingsUnder` returns. */
+export function originsUnder(config: Config, table: string | null, provider: string | null): SettingOrigins {
+  const origins = new Map<SettingName, string>()
+  if (provider !== null) noteOrigins(origins, config.provider.get(provider)?.settings, `[provider.${provider}]`)
+  if (table !== null) noteOrigins(origins, config.destination.get(table), `[destination."${table}"]`)
+  return withBounceOrigin(origins, settingsUnder(config, table, provider))
+}
+
+/** The origins of the values of a class, which come before those of destinations. */
+export function originsOfClass(
+  origins: SettingOrigins,
+  { name, given, settings }: { readonly name: string; readonly given: DestinationSettings; readonly settings: Settings },
+): SettingOrigins {
+  const all = new Map(origins)
+  noteOrigins(all, given, `[class.${name}]`)
+  return withBounceOrigin(all, settings)
+}
+
+function noteOrigins(origins: Map<SettingName, string>, table: DestinationSettings = {}, heading: string): void {
+  for (const [name, value] of Object.entries(table)) if (value !== undefined) origins.set(name as SettingName, heading)
+}
+
+/** bounce_queue_lifetime is at most maximal_queue_lifetime, which another table may set. */
+function withBounceOrigin(origins: Map<SettingName, string>, settings: Settings): SettingOrigins {
+  if (settings.bounce_queue_lifetime !== settings.maximal_queue_lifetime) return origins
+  const origin = origins.get('maximal_queue_lifetime')
+  return origin === undefined ? origins : origins.set('bounce_queue_lifetime', origin)
+}

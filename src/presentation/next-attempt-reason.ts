@@ -5,7 +5,8 @@
 import { shownSender } from '../mail/envelope.ts'
 import { isOrdered, namesInstant } from '../mail/message-times.ts'
 import { formatDuration } from '../system/duration.ts'
-import type { DestinationPolicies } from '../config/destination-policies.ts'
+import type { DestinationPolicies, DestinationPolicy } from '../config/destination-policies.ts'
+import type { SettingName } from '../config/destination-settings.ts'
 import type { QueueTime } from '../system/clock.ts'
 import type { Recipient } from '../mail/message.ts'
 import { attemptLimit } from '../queue/scheduler/due/attempt-limit.ts'
@@ -81,28 +82,43 @@ function closedText({ recipient, next, record }: RuleFacts): string {
 
 const blocked = ({ live }: Pick<RuleFacts, 'live'>): string | null => (live === undefined ? null : blockedBy(live))
 
+/** ` ([destination."a.example"])` after the value of a parameter; empty for a global one. */
+const originText = (origin: string | undefined): string => (origin === undefined ? '' : ` (${origin})`)
+
+/** The shortest and the longest wait, with the tables that set them. */
+function waitLimits({ settings, origins }: Pick<DestinationPolicy, 'settings' | 'origins'>): string {
+  const minimal = `minimal_backoff_time = ${formatDuration(settings.minimal_backoff_time)}`
+  const maximal = `maximal_backoff_time = ${formatDuration(settings.maximal_backoff_time)}`
+  const [first, second] = [origins.get('minimal_backoff_time'), origins.get('maximal_backoff_time')]
+  if (first !== undefined && first === second) return `${minimal}, ${maximal} (both ${first})`
+  return `${minimal}${originText(first)}, ${maximal}${originText(second)}`
+}
+
 /** The rule for a recipient whose next attempt is scheduled. */
 function scheduledBy({ recipient, story, waits, next, policies, live }: RuleFacts): string {
-  const { settings: values, table, class: ofClass } = policies.forMail(recipient.destination, story.message)
-  const source = ofClass !== null ? ` ([class.${ofClass}])` : table === null ? '' : ` ([destination."${table}"])`
+  const policy = policies.forMail(recipient.destination, story.message)
+  const { settings: values, origins } = policy
+  const from = (name: SettingName): string => originText(origins.get(name))
   const lifetime = story.message.sender === '' ? 'bounce_queue_lifetime' : 'maximal_queue_lifetime'
   if (story.forcedExpire) return `forced to expire by an operator: ${endWords(shownSender(story.message.sender))} without another attempt`
-  const limits = `minimal_backoff_time = ${formatDuration(values.minimal_backoff_time)}, maximal_backoff_time = ${formatDuration(values.maximal_backoff_time)}`
+  const limits = waitLimits(policy)
   // The due time is in the past or before the probe, so the destination determines the time.
   if (waits === 'probe' && next !== recipient.dueAt) {
     const why = blocked({ live })
-    return `due, but ${DEAD}${why === null ? '' : `, and ${why}`}; ${limits}${source}`
+    return `due, but ${DEAD}${why === null ? '' : `, and ${why}`}; ${limits}`
   }
   if (waits === 'due-time' && live !== undefined && live.awaited.length > 0) return `not before a host has room: ${blockedBy(live) ?? ''}`
   if (story.message.expires !== undefined && recipient.dueAt >= story.message.expires)
     return 'last attempt, at the time at which the client gives the message up (expires, or BY with the mode R)'
   if (recipient.dueAt >= recipient.expiresAt)
-    return `last attempt, at the end of ${lifetime} = ${formatDuration(values[lifetime])}${source}`
+    return `last attempt, at the end of ${lifetime} = ${formatDuration(values[lifetime])}${from(lifetime)}`
   const limit = attemptLimit(values, story.message)
-  if (limit !== null && recipient.steps + 1 >= limit.steps) return `last attempt: ${limit.rule}${limit.isOwn ? ' of the message' : source}`
+  if (limit !== null && recipient.steps + 1 >= limit.steps)
+    return `last attempt: ${limit.rule}${limit.isOwn ? ' of the message' : from('maximal_delivery_attempts')}`
   if (recipient.steps === 0) return 'first attempt of new mail, at once'
-  const jitter = values.retry_jitter > 0 ? `, retry_jitter = ${values.retry_jitter}` : ''
-  return `wait ${recipient.steps} of retry_backoff = ${values.retry_backoff}${waited(recipient, story)}; ${limits}${jitter}${source}`
+  const backoff = `retry_backoff = ${values.retry_backoff}${from('retry_backoff')}`
+  const jitter = values.retry_jitter > 0 ? `, retry_jitter = ${values.retry_jitter}${from('retry_jitter')}` : ''
+  return `wait ${recipient.steps} of ${backoff}${waited(recipient, story)}; ${limits}${jitter}`
 }
 
 /** Text about the length of the current wait, from the last attempt in the history; empty without such an attempt. */

@@ -135,25 +135,17 @@ async function* knownDestinations({ reader, live }: QueueView): AsyncGenerator<D
 /** Maximum number of destinations that are ordered by their waiting mail; further ones follow by name. */
 const MOST_NAMES = 10_000
 
-/** Settings of a destination, with the tables that set them: its own, or that of its provider. */
+/** Settings of a destination as they are written, with the tables that set them: its own, or that of its provider. */
 function settingsOf({ policies, loaded }: QueueView, name: DestinationName): DestinationDetails['settings'] {
-  const { settings, table, provider } = policies().for(name)
+  const { settings, table, provider, origins } = policies().for(name)
   const { written, writtenTables, writtenProviders } = loaded()
-  const own = table === null ? undefined : writtenTables.get(table)
+  const own = [...writtenTables].find(([heading]) => heading.toLowerCase() === table)?.[1]
   const shared = provider === null ? undefined : writtenProviders.get(provider)
   const names = Object.keys(settings) as SettingName[]
   const texts = new Map(names.map((one) => [one, own?.get(one) ?? shared?.get(one) ?? written.get(globalNameOf(one)) ?? '']))
-  const origins = new Map<SettingName, string>()
-  for (const one of names) {
-    if (own?.has(one) === true) origins.set(one, `[destination."${table}"]`)
-    else if (shared?.has(one) === true) origins.set(one, `[provider.${provider}]`)
-  }
   // It is at most maximal_queue_lifetime, which another table may set.
-  if (settings.bounce_queue_lifetime === settings.maximal_queue_lifetime) {
+  if (settings.bounce_queue_lifetime === settings.maximal_queue_lifetime)
     texts.set('bounce_queue_lifetime', texts.get('maximal_queue_lifetime') ?? '')
-    const origin = origins.get('maximal_queue_lifetime')
-    if (origin !== undefined) origins.set('bounce_queue_lifetime', origin)
-  }
   return { table, values: Object.fromEntries(texts), origins: Object.fromEntries(origins) }
 }
 

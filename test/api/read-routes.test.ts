@@ -1,4 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
+import { configFrom } from '../../src/config/load.ts'
 import { messageJson } from '../../src/resources/message-json.ts'
 import { recordsByName } from '../../src/presentation/recipient-status.ts'
 import { jsonLine } from '../../src/presentation/text.ts'
@@ -274,6 +275,16 @@ test('a destination has its last outcomes, its settings and its causes', async (
   const { causes } = (await api.get('/destinations/c.example/causes')).json
   expect(causes).toMatchObject([{ recipients: 1, cause: '450 4.2.1 busy, try later', filter: { destination: 'c.example' } }])
   expect((await api.get('/destinations/nowhere.example')).status).toBe(404)
+})
+
+test('a destination has the values of its table, also of one whose heading has capital letters', async () => {
+  const tables = { destination: { 'Far.Example': { minimal_backoff_time: '10m' } } }
+  opened = await ApiWorld.open('memory', configFrom(tables, 'relay.example'), tables)
+  await opened.queue.accept(['ann@far.example'])
+  await opened.queue.advance(MINUTE)
+  const { settings } = (await opened.api.get('/destinations/far.example')).json
+  expect(settings.values).toMatchObject({ minimal_backoff_time: '10m' })
+  expect(settings.origins).toEqual({ minimal_backoff_time: '[destination."far.example"]' })
 })
 
 test('causes are summed over the destinations that a token may see, or listed by destination', async () => {

@@ -48,12 +48,36 @@ test('parameters of a class come before those of destinations; other mail has th
   )
   const policies = new DestinationPolicies(config)
   expect(policies.forMail('far.example', { class: 'fast' })).toMatchObject({
-    class: 'fast',
     settings: { maximal_queue_lifetime: HOUR, bounce_queue_lifetime: HOUR, minimal_backoff_time: HOUR / 6 },
   })
   for (const name of ['normal', undefined, 'gone'])
-    expect(policies.forMail('far.example', { class: name })).toMatchObject({ class: null, settings: { maximal_queue_lifetime: DAY } })
+    expect(policies.forMail('far.example', { class: name })).toMatchObject({ settings: { maximal_queue_lifetime: DAY } })
   expect(policies.forMail('far.example', { class: 'fast' })).toBe(policies.forMail('far.example', { class: 'fast' }))
+})
+
+test('each value has the table that sets it as its origin, and none when it is global', () => {
+  const { config } = configFrom(
+    {
+      minimal_backoff_time: '1m',
+      class: { ...NORMAL, fast: { weight: 100, maximal_queue_lifetime: '1h' } },
+      provider: { big: { mx: ['.big.example'], maximal_backoff_time: '3h', minimal_backoff_time: '2m' } },
+      destination: { 'Far.example': { maximal_queue_lifetime: '1d', minimal_backoff_time: '10m' } },
+    },
+    'relay.example',
+  )
+  const policies = new DestinationPolicies(config, { of: () => 'big' })
+  const far = '[destination."far.example"]'
+  const other = { minimal_backoff_time: far, maximal_backoff_time: '[provider.big]' }
+  const normal = { ...other, maximal_queue_lifetime: far, bounce_queue_lifetime: far }
+  expect(Object.fromEntries(policies.for('far.example').origins)).toEqual(normal)
+  expect(Object.fromEntries(policies.forMail('far.example', { class: 'normal' }).origins)).toEqual(normal)
+  const [fast, big] = ['[class.fast]', '[provider.big]']
+  expect(Object.fromEntries(policies.forMail('far.example', { class: 'fast' }).origins)).toEqual({
+    ...other,
+    maximal_queue_lifetime: fast,
+    bounce_queue_lifetime: fast,
+  })
+  expect(Object.fromEntries(policies.for('near.example').origins)).toEqual({ minimal_backoff_time: big, maximal_backoff_time: big })
 })
 
 test('all mistakes of the tables are named at once', () => {

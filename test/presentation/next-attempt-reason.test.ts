@@ -70,6 +70,77 @@ test('mail of a destination that is suspended with its provider is tried when th
   )
 })
 
+const RETRIES = new DestinationPolicies(
+  configFrom(
+    {
+      minimal_backoff_time: '1m',
+      retry_jitter: 0.1,
+      class: {
+        normal: { weight: 10 },
+        bulk: { weight: 1, maximal_queue_lifetime: '1h' },
+        slow: { weight: 2, maximal_backoff_time: '2h', maximal_delivery_attempts: 3 },
+      },
+      destination: {
+        'near.example': { minimal_backoff_time: '20s', maximal_backoff_time: '10m', maximal_delivery_attempts: 4 },
+        'far.example': { retry_backoff: 'opensmtpd', minimal_backoff_time: '30s' },
+        'other.example': { destination_rate_delay: '1s' },
+      },
+      provider: { big: { mx: ['.big.example'], maximal_backoff_time: '3h' } },
+    },
+    'relay.example',
+  ).config,
+  { of: (name) => (name === 'of-big.example' ? 'big' : null) },
+)
+
+function retryRule(
+  destination: string,
+  name: string,
+  differs: { readonly steps?: number; readonly sender?: string; readonly end?: number },
+) {
+  const { steps = 1, sender = 'a@b.example', end = 9_000 } = differs
+  const recipient = { state: 'waiting', destination, dueAt: 1_000, expiresAt: end, steps } as Recipient
+  const story = { message: { class: name, sender }, queue: 'deferred', history: [] } as unknown as MessageDetails
+  return ruleFor({ recipient, story, waits: 'due-time', next: 1_000, policies: RETRIES, live: undefined, record: undefined })
+}
+
+test.each([
+  [
+    'near.example',
+    'bulk',
+    'retry_backoff = doubling; minimal_backoff_time = 20s, maximal_backoff_time = 10m (both [destination."near.example"]), retry_jitter = 0.1',
+  ],
+  [
+    'near.example',
+    'slow',
+    'retry_backoff = doubling; minimal_backoff_time = 20s ([destination."near.example"]), maximal_backoff_time = 2h ([class.slow]), retry_jitter = 0.1',
+  ],
+  [
+    'far.example',
+    'normal',
+    'retry_backoff = opensmtpd ([destination."far.example"]); minimal_backoff_time = 30s ([destination."far.example"]), maximal_backoff_time = 4000s, retry_jitter = 0.1',
+  ],
+  [
+    'of-big.example',
+    'bulk',
+    'retry_backoff = doubling; minimal_backoff_time = 1m, maximal_backoff_time = 3h ([provider.big]), retry_jitter = 0.1',
+  ],
+  ['other.example', 'bulk', 'retry_backoff = doubling; minimal_backoff_time = 1m, maximal_backoff_time = 4000s, retry_jitter = 0.1'],
+])('the rule of a wait names the table that sets each value: %s, class %s', (destination, name, rule) => {
+  expect(retryRule(destination, name, {})).toBe(`wait 1 of ${rule}`)
+})
+
+test('the rule of a last attempt names the table that sets its limit', () => {
+  const near = '([destination."near.example"])'
+  expect(retryRule('near.example', 'bulk', { steps: 3 })).toBe(`last attempt: maximal_delivery_attempts = 4 ${near}`)
+  expect(retryRule('near.example', 'slow', { steps: 2 })).toBe('last attempt: maximal_delivery_attempts = 3 ([class.slow])')
+  const end = 1_000
+  expect(retryRule('near.example', 'bulk', { end })).toBe('last attempt, at the end of maximal_queue_lifetime = 1h ([class.bulk])')
+  expect(retryRule('near.example', 'bulk', { end, sender: '' })).toBe(
+    'last attempt, at the end of bounce_queue_lifetime = 1h ([class.bulk])',
+  )
+  expect(retryRule('near.example', 'slow', { end })).toBe('last attempt, at the end of maximal_queue_lifetime = 2d')
+})
+
 test('mail that was made to expire is not tried by a remedy', () => {
   expect(remedyOf('due-time', undefined, true)).toBe('to have it expire now: deferd queue flush 4ab')
   expect(remedyOf('schedule', undefined, true)).toBe('to have it expire now: deferd queue release 4ab')

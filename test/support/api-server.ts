@@ -61,7 +61,7 @@ export interface Members {
   readonly restore_until: number
   readonly type: string
   readonly detail: string
-  readonly settings: { readonly values: Readonly<Record<string, string>> }
+  readonly settings: { readonly values: Readonly<Record<string, string>>; readonly origins: Readonly<Record<string, string>> }
   readonly messages: readonly Members[]
   readonly history: readonly Members[]
   readonly future: readonly { readonly attempts: readonly number[]; readonly expire_time: number }[]
