@@ -106,15 +106,21 @@ export class QuotaUpkeep {
    * of a key, the one that has room last.
    */
   get full(): readonly FullQuota[] {
-    const full = this.#reports.reached.flatMap(({ quota, key, limit, since }) => {
-      const state = this.quotas.statesOfKey({ quota, key }).find((one) => one.limit.text === limit.text)
-      const room = this.quotas.roomFor({ quota, key }, state?.limit)
-      return state?.isFull !== true || room === undefined ? [] : [{ quota, key, limit: limit.text, since, ...room }]
-    })
+    const full = this.#reports.reached.filter(({ quota, key, limit }) =>
+      this.quotas.statesOfKey({ quota, key }).some((one) => one.isFull && one.limit.text === limit.text),
+    )
     const ofKeys = Map.groupBy(full, ({ quota, key }) => JSON.stringify([quota, key])).values()
     return [...ofKeys]
-      .flatMap((limits) => limits.toSorted((a, b) => b.at - a.at).slice(0, 1))
-      .map(({ at: _at, ...one }) => one)
+      .flatMap((reached) => {
+        const [{ quota, key } = { quota: '', key: '' }] = reached
+        const held = this.quotas.holding(
+          { quota, key },
+          reached.map(({ limit }) => limit),
+        )
+        const last = reached.find(({ limit }) => limit === held?.limit)
+        if (held === undefined || last === undefined) return []
+        return [{ quota, key, limit: held.limit.text, action: held.action, refuses: held.refuses, since: last.since }]
+      })
       .toSorted((a, b) => a.since - b.since)
   }
 

@@ -283,6 +283,32 @@ test('held mail names the limits of a reload, also where its time stays', async 
   expect(await heldFor(world)).toEqual(['1 recipients/1h', '1 recipients/1h'])
 })
 
+test('held mail names the limit without room, not another one in which mail that waits already keeps its place', async () => {
+  const limits = ['30/5m', '4 recipients/1d']
+  const world = await worldOf({ action: 'hold', hold_limit: '2d', limits })
+  for (let n = 0; n < 7; n++) await send(world)
+  const day = limits[1] ?? ''
+  expect(await heldFor(world)).toEqual([day, day, day])
+  await reload(world, { app: { keys: 'sender', action: 'hold', hold_limit: '2d', limits: ['40/5m', '3 recipients/1d'] } })
+  await world.advance('1m')
+  expect(await heldFor(world)).toEqual(Array.from({ length: 3 }, () => '3 recipients/1d'))
+})
+
+test('mail that waits behind a larger message names the limit that this one waits for', async () => {
+  const world = await worldOf({ action: 'hold', hold_limit: '2d', limits: ['30/5m', '10 recipients/1d'] })
+  const to = (count: number): readonly string[] => Array.from({ length: count }, (_, n) => `u${n}@far.example`)
+  for (const count of [6, 8, 1]) expect(await send(world, 'app@us.example', ...to(count))).toMatch(/^250 /)
+  expect(await heldFor(world)).toEqual(['10 recipients/1d', '10 recipients/1d'])
+})
+
+test('of limits that have room at the same time, the one that is used up until then needs attention', async () => {
+  const world = await worldOf({ action: 'hold', hold_limit: '2d', limits: ['3/5m', '4 recipients/1d'] })
+  for (let n = 0; n < 6; n++) await send(world)
+  expect(await heldFor(world)).toEqual(['3/5m', '4 recipients/1d', '4 recipients/1d'])
+  const why = 'mail of app@us.example is held: quota app, 4 recipients/1d, is used up'
+  expect((await attentionIn(world)).filter(({ kind }) => kind === 'quotas')).toMatchObject([{ why }])
+})
+
 test('a raised limit plans held mail anew, in order', async () => {
   const world = await worldOf({ action: 'hold', limits: ['1/1h'] })
   for (let n = 0; n < 4; n++) await send(world, 'app@us.example', `u${n}@far.example`)

@@ -91,3 +91,36 @@ export function firstCommonRoom(
     at = next
   }
 }
+
+/** Search for room. */
+export interface Search {
+  /** Its begin. */
+  readonly from: QueueTime
+  /** The way in which a limit has room. */
+  readonly roomOf: typeof firstRoom
+}
+
+/**
+ * The limit for which mail waits at `now`: the one that has room last. Several limits have it at the same time where mail that waits already keeps its
+ * place in all of them. Of these, it is the one that has no room before: for this mail alone, or else for all that waits together. Undefined without limits.
+ */
+export function holdingUse<T extends LimitedUse>(
+  uses: readonly T[],
+  need: Amounts,
+  { from, roomOf, now }: Search & { readonly now: QueueTime },
+): T | undefined {
+  const rooms = uses.map((use) => ({ use, at: roomOf(use.slices, use.limit, need, from) }))
+  const at = Math.max(...rooms.map((one) => one.at))
+  const [last, ...others] = rooms.filter((one) => one.at === at).map(({ use }) => use)
+  if (last === undefined || others.length === 0) return last
+  const before = at - 1
+  const usedUp = [last, ...others].filter(({ slices, limit }) => firstRoomBetween(slices, limit, need, before) > before)
+  const [first = last, ...further] = usedUp.length > 0 ? usedUp : [last, ...others]
+  return further.reduce((best, one) => (roomForAll(one, need, now) > roomForAll(best, need, now) ? one : best), first)
+}
+
+/** The first time from which a limit would have room for mail and all that is charged to slices ahead. */
+function roomForAll({ slices, limit }: LimitedUse, need: Amounts, now: QueueTime): QueueTime {
+  const past = new Map([...slices].filter(([begin]) => begin <= now))
+  return firstRoom(past, limit, { ...need, [limit.measure]: need[limit.measure] + plannedAfter(slices, limit, now) }, now)
+}

@@ -14,7 +14,18 @@ import type { QuotaCharge, QuotaUse } from '../../store/records/quota-count.ts'
 import type { Clock, Duration, QueueTime } from '../../system/clock.ts'
 import { QuotaCounts } from './quota-counts.ts'
 import type { FullQuota, QuotaState } from './quota-reports.ts'
-import { endOfUse, firstCommonRoom, firstRoom, firstRoomBetween, sliceAt, usedAt, type Amounts, type LimitedUse } from './quota-window.ts'
+import {
+  endOfUse,
+  firstCommonRoom,
+  firstRoom,
+  firstRoomBetween,
+  holdingUse,
+  sliceAt,
+  usedAt,
+  type Amounts,
+  type LimitedUse,
+  type Search,
+} from './quota-window.ts'
 import { shownKey } from './queue-limits.ts'
 import { countedKey, partOf, type Origin } from './share-key.ts'
 
@@ -53,9 +64,9 @@ interface QuotasDeps {
   readonly used: (states: readonly QuotaState[]) => void
 }
 
-/** Room of a limit for a message with one recipient. */
-interface Room extends Pick<FullQuota, 'action' | 'refuses'> {
-  readonly at: QueueTime
+/** A limit for which mail waits, and what becomes of mail that comes now. */
+interface Holding extends Pick<FullQuota, 'action' | 'refuses'> {
+  readonly limit: QuotaLimit
 }
 
 const ONE: Amounts = { messages: 1, recipients: 1 }
@@ -67,12 +78,6 @@ export const longestHold = ({ action, holdLimit }: QuotaTable): Duration => (act
 interface Plan {
   readonly at: QueueTime
   readonly by: { readonly quota: CountedQuota; readonly limit: QuotaLimit } | null
-}
-
-/** Begin of the search for room, and the way in which a limit has it. */
-interface Search {
-  readonly from: QueueTime
-  readonly roomOf: typeof firstRoom
 }
 
 export class Quotas {
@@ -145,16 +150,17 @@ export class Quotas {
   }
 
   /**
-   * The time at which a limit has room for a message of a key with one recipient, and what becomes of one that comes now. Undefined for a quota that
-   * does not count the key.
+   * The one of some limits of a key for which a message with one recipient waits. Undefined without limits, and for a quota that does not count the
+   * key.
    */
-  roomFor(use: QuotaUse, limit: QuotaLimit | undefined): Room | undefined {
+  holding(use: QuotaUse, limits: readonly QuotaLimit[]): Holding | undefined {
     const counted = this.#countedOf(use)
-    if (counted === undefined || limit === undefined) return undefined
+    if (counted === undefined) return undefined
     const now = this.#deps.clock.now()
     const { table } = counted
+    const last = holdingUse(this.#usesOf([{ ...counted, limits }]), ONE, { from: now, roomOf: firstRoom, now })
     const refuses = this.#room([counted], ONE, now) - now > longestHold(table)
-    return { at: this.#roomOf(counted, limit, ONE, now), action: table.action, refuses }
+    return last === undefined ? undefined : { limit: last.limit, action: table.action, refuses }
   }
 
   /** The charges of mail to all quotas: to those that hold at the time when it may leave, to the others now. */
@@ -181,12 +187,9 @@ export class Quotas {
   #planOf(quotas: readonly CountedQuota[], need: Amounts, search: Search): Plan {
     const holding = quotas.filter(({ table }) => table.action === 'hold')
     const at = this.#roomBy(holding, need, search)
-    if (at === this.#deps.clock.now()) return { at, by: null }
-    const limits = holding.flatMap((quota) =>
-      quota.limits.map((limit) => ({ quota, limit, at: this.#roomBy([{ ...quota, limits: [limit] }], need, search) })),
-    )
-    const [latest] = limits.toSorted((a, b) => b.at - a.at)
-    return { at, by: latest === undefined ? null : { quota: latest.quota, limit: latest.limit } }
+    const now = this.#deps.clock.now()
+    const by = at === now ? undefined : holdingUse(this.#usesOf(holding), need, { ...search, now })
+    return { at, by: by ?? null }
   }
 
   /** The use of each limit of a key. A limit is full without room for a message with one recipient: also where the room is that of held mail. */
@@ -222,8 +225,11 @@ export class Quotas {
   }
 
   #roomBy(quotas: readonly CountedQuota[], need: Amounts, { from, roomOf }: Search): QueueTime {
-    const uses = quotas.flatMap((one) => one.limits.map((limit): LimitedUse => ({ limit, slices: this.counts.of(one, limit.span) })))
-    return firstCommonRoom(uses, need, from, roomOf)
+    return firstCommonRoom(this.#usesOf(quotas), need, from, roomOf)
+  }
+
+  #usesOf(quotas: readonly CountedQuota[]): readonly (LimitedUse & { readonly quota: CountedQuota })[] {
+    return quotas.flatMap((quota) => quota.limits.map((limit) => ({ quota, limit, slices: this.counts.of(quota, limit.span) })))
   }
 
   #asked<T>(origin: Origin, decide: (quotas: readonly CountedQuota[]) => T): Promise<T | undefined> | T | undefined {

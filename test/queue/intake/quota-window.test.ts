@@ -5,6 +5,7 @@ import {
   firstCommonRoom,
   firstRoom,
   firstRoomBetween,
+  holdingUse,
   plannedAfter,
   sliceAt,
   usedAt,
@@ -182,4 +183,33 @@ test('several limits have room together, also for mail that one of them never ha
   const large = { slices: new Map(), limit: limitOf(2, HOUR, 'recipients') }
   expect(firstCommonRoom([large], { messages: 1, recipients: 3 }, T0)).toBe(T0)
   expect(plannedAfter(day.slices, day.limit, T0)).toBe(1)
+})
+
+test('of limits that have room at the same time, mail waits for the one without room before', () => {
+  const [minutes, day] = [new Charged(limitOf(30, 5 * MINUTE)), new Charged(limitOf(10, DAY, 'recipients'))]
+  const uses = [minutes, day].map(({ slices, limit }) => ({ slices, limit }))
+  const plan = (need: Amounts, now: QueueTime = T0, roomOf = firstRoom, from = now): QuotaLimit | undefined => {
+    const at = firstCommonRoom(uses, need, from, roomOf)
+    const last = at === now ? undefined : holdingUse(uses, need, { from, roomOf, now })?.limit
+    for (const one of [minutes, day]) one.charge(at, need)
+    return last
+  }
+  const large = (recipients: number): Amounts => ({ messages: 1, recipients })
+  expect(plan(large(6))).toBeUndefined()
+  // The second one would have room, and keeps the order.
+  expect([plan(large(5)), plan(ONE)]).toEqual([day.limit, day.limit])
+  for (let n = 0; n < 3; n++) expect(plan(ONE, T0 + n)).toBe(day.limit)
+  expect(plan(ONE, T0, firstRoomBetween, T0 + 26 * HOUR)).toBe(day.limit)
+  expect(holdingUse([], ONE, { from: T0, roomOf: firstRoom, now: T0 })).toBeUndefined()
+})
+
+test('mail waits for the limit that holds a long row of mail, also where the other one counts it all', () => {
+  const [minutes, day] = [new Charged(limitOf(2, 5 * MINUTE)), new Charged(limitOf(40, DAY))]
+  const uses = [day, minutes].map(({ slices, limit }) => ({ slices, limit }))
+  for (let n = 0; n < 40; n++) {
+    const at = firstCommonRoom(uses, ONE, T0)
+    if (at > T0) expect(holdingUse(uses, ONE, { from: T0, roomOf: firstRoom, now: T0 })?.limit).toBe(minutes.limit)
+    for (const one of [minutes, day]) one.charge(at)
+  }
+  expect(holdingUse(uses, ONE, { from: T0, roomOf: firstRoom, now: T0 })?.limit).toBe(day.limit)
 })
