@@ -6,7 +6,7 @@ import type { Config } from '../config/options.ts'
 import type { Notify } from '../mail/envelope.ts'
 import type { NoticeDue, Recipient } from '../mail/message.ts'
 import type { Duration } from '../system/clock.ts'
-import { DoubleBounce } from './double-bounce.ts'
+import { DoubleBounce } from '../config/double-bounce.ts'
 import type { WarningAges } from './warning-times.ts'
 import type { MessageWithNoticesDue } from '../store/recorded-outcomes.ts'
 

@@ -9,11 +9,15 @@ interface ShownSlots {
 }
 
 /** Number of addresses that are named. */
-export const ADDRESSES_NAMED = 3
+const ADDRESSES_NAMED = 3
 
 /** `deliveries 100/100: 20 connecting to 192.0.2.31, 3 connecting to 192.0.2.32`. */
 export function slotsText({ in_flight: inFlight, limit, connecting }: ShownSlots): string {
-  const slots = `deliveries ${grouped(inFlight)}/${grouped(limit)}`
+  return `deliveries ${grouped(inFlight)}/${grouped(limit)}${connectingText(connecting)}`
+}
+
+/** `: 20 connecting to 192.0.2.31, 3 connecting to 192.0.2.32`; empty for none. */
+export function connectingText(connecting: ShownSlots['connecting']): string {
   const named = connecting.slice(0, ADDRESSES_NAMED).map(({ address, count }) => `${grouped(count)} connecting to ${address}`)
-  return named.length === 0 ? slots : `${slots}: ${named.join(', ')}`
+  return named.length === 0 ? '' : `: ${named.join(', ')}`
 }

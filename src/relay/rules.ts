@@ -1,7 +1,7 @@
 /** Compiled settings of a relay: everything that a reload replaces. */
 import { openChecks, type CheckTables } from '../checks/check-tables.ts'
 import type { AccessTables } from '../access/access-tables.ts'
-import { DoubleBounce } from '../bounce/double-bounce.ts'
+import { DoubleBounce } from '../config/double-bounce.ts'
 import { noticeSettings, type NoticeSettings } from '../bounce/notice-writer.ts'
 import type { Templates } from '../bounce/templates.ts'
 import { DestinationPolicies } from '../config/destination-policies.ts'

@@ -1,6 +1,6 @@
 /** Decision table of notices: NOTIFY × outcome × RET × size, complete, with Postfix's rules. */
 import { describe, expect, test } from 'vitest'
-import { DoubleBounce } from '../../src/bounce/double-bounce.ts'
+import { DoubleBounce } from '../../src/config/double-bounce.ts'
 import { noticeDueFor, noticesFor, warningAges, whyNotReported, type NoticeClasses, type OutcomeFacts } from '../../src/bounce/notice.ts'
 import { parseNotice } from '../../src/bounce/dsn-parser.ts'
 import { HOUR } from '../../src/system/clock.ts'

@@ -7,7 +7,7 @@ import { loginLink } from './loaded-screen.js'
 import { liveNumber, memberAt } from './live-values.js'
 import { isAiming, isAtWork, renewScreen, renewStates, watchClicks } from './renewal.js'
 import { listenShared } from './shared-stream.js'
-import { count, rate, relative, span } from './text-forms.js'
+import { connecting, count, rate, relative, span } from './text-forms.js'
 
 /** Age in ms from which on the state of the relay is shown as an old one. */
 const LIGHT_AGE = 30_000
@@ -35,15 +35,24 @@ const serverTime = () => Number(now) + (Date.now() - loadedAt) * Number(speed)
 /** @type {Record<string, (value: number) => string>} */
 const FORMS = { count, rate, span }
 
+/** Texts of members that are no number, or may be null; undefined for a value without the member. @type {Record<string, (value: unknown) => string | undefined>} */
+const TEXTS = {
+  // An instant in seconds.
+  since: (at) => (at === null ? '' : typeof at === 'number' ? `for ${span(serverTime() / 1_000 - at)}` : undefined),
+  connecting: (list) => (Array.isArray(list) ? connecting(list) : undefined),
+}
+
 /**
- * Shows the time since an instant that a value has, and nothing where it has none.
- * @param {HTMLElement} element
- * @param {unknown} at in seconds
+ * The text of a live element; undefined where the value does not tell it.
+ * @param {unknown} value
+ * @param {string} path
+ * @param {string} form
  */
-function showSince(element, at) {
-  if (at !== null && typeof at !== 'number') return
-  const text = at === null ? '' : `for ${span(serverTime() / 1_000 - at)}`
-  if (element.textContent !== text) element.textContent = text
+function liveText(value, path, form) {
+  const text = TEXTS[form]
+  if (text !== undefined) return text(memberAt(value, path))
+  const shown = liveNumber(value, path)
+  return shown === null ? undefined : (FORMS[form]?.(shown) ?? String(shown))
 }
 
 /** @param {unknown} value */
@@ -51,13 +60,10 @@ function show(value) {
   for (const element of document.querySelectorAll('[data-live]')) {
     if (!(element instanceof HTMLElement)) continue
     const { live = '', form = '' } = element.dataset
-    if (form === 'since') showSince(element, memberAt(value, live))
-    const shown = form === 'since' ? null : liveNumber(value, live)
-    if (shown === null) continue
-    if (element instanceof HTMLProgressElement) element.value = shown
+    if (element instanceof HTMLProgressElement) element.value = liveNumber(value, live) ?? element.value
     else {
-      const text = FORMS[form]?.(shown) ?? String(shown)
-      if (element.textContent !== text) element.textContent = text
+      const text = liveText(value, live, form)
+      if (text !== undefined && element.textContent !== text) element.textContent = text
     }
   }
   showLight(value)

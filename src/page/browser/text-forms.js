@@ -35,6 +35,18 @@ export function span(seconds) {
   return texts.slice(0, 2).join(' ') || '0s'
 }
 
+/** Number of addresses that are named. */
+const ADDRESSES_NAMED = 3
+
+/**
+ * `: 20 connecting to 192.0.2.31`; empty for none.
+ * @param {readonly { readonly address: string, readonly count: number }[]} addresses
+ */
+export function connecting(addresses) {
+  const named = addresses.slice(0, ADDRESSES_NAMED).map((one) => `${count(one.count)} connecting to ${one.address}`)
+  return named.length === 0 ? '' : `: ${named.join(', ')}`
+}
+
 /**
  * `in 12m`, `3h 5m ago`, `now`
  * @param {number} seconds from now; negative in the past

@@ -3,7 +3,7 @@ import { QUEUE_NAMES } from '../../mail/message.ts'
 import type { NowJson } from '../../resources/status-json.ts'
 import { bar } from '../markup/charts.ts'
 import { section } from '../markup/frame.ts'
-import { ADDRESSES_NAMED } from '../../presentation/delivery-slots.ts'
+import { connectingText } from '../../presentation/delivery-slots.ts'
 import { html, type Html } from '../../presentation/html.ts'
 import { linkTo } from '../markup/links.ts'
 import { renewed } from '../markup/renewed.ts'
@@ -49,15 +49,13 @@ export function queueStrip(view: View, now: NowJson | null): Html {
 /** `Deliveries 23/100: 20 connecting to 192.0.2.31`, as slotsText of src/presentation/delivery-slots.ts. */
 function slotsPart({ deliveries }: NowJson): Html | null {
   if (deliveries === null) return null
-  const figure = (path: string, value: number) => html`<span data-live="deliveries/${path}" data-form="count">${count(value)}</span>`
-  const connecting = deliveries.connecting
-    .slice(0, ADDRESSES_NAMED)
-    .map(
-      ({ address, count: number }, n) =>
-        html`${n === 0 ? ': ' : ', '}${figure(`connecting/${encodeURIComponent(address)}/count`, number)} connecting to ${address}`,
-    )
   return html`<p class="note" ${renewed('deliveries')}>
-    Deliveries ${figure('in_flight', deliveries.in_flight)}/${count(deliveries.limit)}${connecting}
+    Deliveries
+    <span data-live="deliveries/in_flight" data-form="count">${count(deliveries.in_flight)}</span>/${count(deliveries.limit)}<span
+      data-live="deliveries/connecting"
+      data-form="connecting"
+      >${connectingText(deliveries.connecting)}</span
+    >
   </p>`
 }
 

@@ -1,5 +1,5 @@
 /** The addresses of double_bounce_sender at the nodes of a queue. No notice is sent for mail from them, and mail to them is discarded (Postfix double_bounce_sender). */
-import type { Config } from '../config/options.ts'
+import type { Config } from './options.ts'
 
 export class DoubleBounce {
   /** Sender of the mail of this node to the postmaster. */
