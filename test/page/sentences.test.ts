@@ -410,6 +410,10 @@ const tried = (time: string, reply: string | null = '421 4.7.28 unusual rate'): 
   reason: reply ?? REFUSED,
 })
 
+/** Attempts of the first recipients of `many`, one each. */
+const triedBy = (...times: readonly string[]): MessageState['history'] =>
+  times.map((time, i) => ({ ...tried(time), recipient: `r${i}@far.example` }))
+
 const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
   [{ recipients: [one({ attempts: 0, last_reply: null })] }, 'It was not tried yet. The next attempt is at 17:23.'],
   [
@@ -640,7 +644,56 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
   ],
   [
     { waits_for: 'release', recipients: many(3, { state: 'parked' }) },
-    'All 3 recipients wait. All of them wait for 421 4.7.28 unusual rate. It is on hold until it is released.',
+    'All 3 recipients wait. far.example defers all of them: 421 4.7.28 unusual rate. It is on hold until it is released.',
+  ],
+  [
+    {
+      waits_for: 'release',
+      recipients: [...many(2, { state: 'parked' }), ...many(4, { state: 'delivered' })],
+      history: triedBy('06:35', '14:17'),
+    },
+    '2 of 6 recipients wait, 4 have it. far.example defers all that wait since 15:17: 421 4.7.28 unusual rate. It is on hold until it is released.',
+  ],
+  [
+    { waits_for: 'release', recipients: [one({ state: 'parked' }), one({ state: 'delivered' })], history: [tried('06:35')] },
+    '1 of 2 recipients waits, 1 has it. far.example defers it since 07:35: 421 4.7.28 unusual rate. It is on hold until it is released.',
+  ],
+  [
+    {
+      waits_for: 'release',
+      recipients: [
+        ...['a', 'b'].map((name) => one({ destination: `${name}.example`, state: 'parked', last_reply: REFUSED })),
+        one({ state: 'parked', attempts: 0, last_reply: null }),
+      ],
+    },
+    'All 3 recipients wait. 2 destinations defer 2 of them: Connection refused. It is on hold until it is released.',
+  ],
+  [
+    {
+      waits_for: 'release',
+      recipients: [...many(2, { state: 'parked' }), one({ state: 'parked', last_reply: '450 busy' }), one({ state: 'bounced' })],
+    },
+    '3 of 4 recipients wait, 1 was refused. far.example defers 2 that wait: 421 4.7.28 unusual rate. It is on hold until it is released.',
+  ],
+  [
+    { waits_for: 'release', recipients: many(2, { state: 'parked', attempts: 0, last_reply: null }) },
+    'All 2 recipients wait. It is on hold until it is released.',
+  ],
+  [
+    { waits_for: 'resume', recipients: many(2, { waits_for: 'resume' }) },
+    'All 2 recipients wait. far.example defers all of them: 421 4.7.28 unusual rate. far.example is suspended: nothing is tried until it is resumed.',
+  ],
+  [
+    { waits_for: 'probe', recipients: many(2, { waits_for: 'probe', last_reply: REFUSED }) },
+    'All 2 recipients wait. far.example defers all of them: Connection refused. far.example is dead: its servers do not accept connections or mail. Each probe tries one of the recipients that wait for it; the next one is at 17:23.',
+  ],
+  [
+    { waits_for: 'schedule', not_before: at('2026-11-29T08:00:00'), recipients: many(2, { state: 'scheduled' }) },
+    'All 2 recipients wait. It is not delivered before 2026-11-29 09:00.',
+  ],
+  [
+    { waits_for: 'inspection', recipients: many(2, { state: 'parked' }) },
+    'All 2 recipients wait. It is unreadable, and stays until it is deleted.',
   ],
 ]
 

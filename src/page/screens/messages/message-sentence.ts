@@ -108,9 +108,8 @@ function endText(recipients: readonly Recipient[], at: ZonedNow): string {
   return `Of ${grouped(recipients.length)} recipients, ${outcomesText(recipients)}.`
 }
 
-/** Time of the first of the last attempts of a recipient that failed for the same cause; undefined without an attempt. */
-function failsSince({ address }: Recipient, history: readonly Attempt[]): number | undefined {
-  const own = history.filter(({ recipient }) => recipient === address)
+/** Time of the first of the last attempts, among those of one recipient, that failed for the same cause; undefined without an attempt. */
+function failsSince(own: readonly Attempt[]): number | undefined {
   const causes = own.map(({ reply, reason }) => causeOf({ reply: reply ?? undefined, reason }))
   const other = causes.findLastIndex((cause) => cause !== causes.at(-1))
   return own[other + 1]?.time
@@ -118,7 +117,7 @@ function failsSince({ address }: Recipient, history: readonly Attempt[]): number
 
 /** Why the recipient waits, as the beginning of a sentence. */
 function causeText(one: Recipient, { history }: MessageState, at: ZonedNow): string {
-  const since = failsSince(one, history)
+  const since = failsSince(history.filter(({ recipient }) => recipient === one.address))
   if (one.attempts === 0 || one.last_reply === null) return 'It was not tried yet.'
   return ended(`${one.destination} defers it${since === undefined ? '' : ` since ${clockText(at, since)}`}${replyText(one.last_reply)}`)
 }
@@ -236,6 +235,29 @@ function theyWait(number: number, all: number): string {
   return `${grouped(number)} of them ${number === 1 ? 'waits' : 'wait'}`
 }
 
+/** Recipients of a group that wait, among all: `all of them`, or `2 that wait` beside settled ones. */
+function whomOf(number: number, { waiting, all }: { readonly waiting: number; readonly all: number }): string {
+  if (waiting === 1) return 'it'
+  return `${number === waiting ? 'all' : grouped(number)} ${waiting === all ? 'of them' : 'that wait'}`
+}
+
+/** The most frequent reply to the recipients that wait. They wait for it only where nothing else holds up the next attempt. */
+function causeOfSeveral(waiting: readonly Recipient[], { waits_for: waitsFor, recipients, history }: MessageState, at: ZonedNow): string {
+  const main = mostFrequent(waiting)
+  const why = replyText(sharedReply(main))
+  if (why === '' || waitsFor === 'schedule' || waitsFor === 'inspection') return ''
+  if (waitsFor !== 'release' && waitsFor !== 'resume' && waitsFor !== 'probe')
+    return ended(`${theyWait(main.length, waiting.length)} for${why.slice(1)}`)
+  const names = new Set(main.map(({ destination }) => destination))
+  const [name = ''] = names
+  // The time since which it is true of all.
+  const attempts = Map.groupBy(history, ({ recipient }) => recipient)
+  const since = main.reduce((latest, { address }) => Math.max(latest, failsSince(attempts.get(address) ?? []) ?? Infinity), 0)
+  const who = names.size === 1 ? `${name} defers` : `${grouped(names.size)} destinations defer`
+  const whom = whomOf(main.length, { waiting: waiting.length, all: recipients.length })
+  return ended(`${who} ${whom}${since === Infinity ? '' : ` since ${clockText(at, since)}`}${why}`)
+}
+
 /** Closed destinations that are named. */
 const MOST_NAMED = 3
 
@@ -279,10 +301,8 @@ export function messageSentence(message: MessageState, at: ZonedNow): string {
   if (message.waits_for === 'restore')
     return settled.length === 0 ? next : `Of ${grouped(message.recipients.length)} recipients, ${outcomesText(settled)}. ${next}`
   const rest = settled.length === 0 ? '' : `, ${outcomesText(settled)}`
-  const main = mostFrequent(waiting)
-  const why = replyText(sharedReply(main))
-  const cause = why === '' ? '' : ` ${ended(`${theyWait(main.length, waiting.length)} for${why.slice(1)}`)}`
+  const cause = causeOfSeveral(waiting, message, at)
   const who =
     settled.length === 0 ? `All ${grouped(waiting.length)}` : `${grouped(waiting.length)} of ${grouped(message.recipients.length)}`
-  return `${who} recipients ${waiting.length === 1 ? 'waits' : 'wait'}${rest}.${cause} ${next}`.trim()
+  return `${who} recipients ${waiting.length === 1 ? 'waits' : 'wait'}${rest}.${cause === '' ? '' : ` ${cause}`} ${next}`.trim()
 }
