@@ -16,8 +16,8 @@ export interface Catch {
 }
 
 const ROOT = resolve(import.meta.dirname, '../..')
-/** Much longer than all seeds take: a relay that runs in circles is found out, too. */
-const PATIENCE = 300_000
+/** Much longer than a seed takes, also on a busy machine: a relay that runs in circles is found out, too. */
+const PATIENCE = 120_000
 
 /** Copies the sources and the simulation to a new folder. */
 function copySources(): string {
@@ -62,14 +62,16 @@ function simulated(folder: string, name: string, density: Density, seeds: number
   const script = join(folder, 'test/simulation', file)
   return new Promise((done, fail) => {
     const args = [script, '1', String(seeds), '--until-caught', ...options, ...(density === 'dense' ? ['--dense'] : [])]
-    const child = spawn(process.execPath, args, {
-      stdio: ['ignore', 'pipe', 'ignore'],
-      timeout: PATIENCE,
-    })
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] })
+    const silence = setTimeout(() => child.kill(), PATIENCE)
     let output = ''
-    child.stdout.on('data', (bytes: Buffer) => (output += bytes.toString()))
+    child.stdout.on('data', (bytes: Buffer) => {
+      output += bytes.toString()
+      silence.refresh()
+    })
     child.once('error', fail)
     child.once('close', (code, signal) => {
+      clearTimeout(silence)
       const last = JSON.parse(output.trim().split('\n').at(-1) || '{"seed":0}') as {
         readonly seed: number
         readonly found?: { readonly invariant: string }
