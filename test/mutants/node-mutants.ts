@@ -23,12 +23,6 @@ export const NODE_MUTANTS: readonly Mutant[] = [
     by: 'requests.filter(({ message }) => this.#recalls.has(-message.id))',
   },
   {
-    name: 'a suspension at another node is not awaited',
-    file: 'src/queue/scheduler/live-destinations.ts',
-    replace: 'await membership.recall({ messages: [], destination: name, rests: false })',
-    by: 'await membership.recall({ messages: [], destination: null, rests: false })',
-  },
-  {
     name: 'the claims of a silent node are not awaited',
     file: 'src/store/membership/recalls.ts',
     replace: 'if (given.length === answers.length) return',

@@ -415,6 +415,20 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'store/membership/member',
   ),
   safety(
+    'a suspension at another node is not awaited',
+    'queue/scheduler/live-destinations.ts',
+    'await membership.recall({ messages: [], destination: name, rests: false })',
+    'await membership.recall({ messages: [], destination: null, rests: false })',
+    'queue/scheduler/destination-control',
+  ),
+  safety(
+    'a suspension by another node has effect after it is saved again',
+    'queue/scheduler/destination-control.ts',
+    '    destination.suspend(suspension)\n    due.schedule(destination)\n    if',
+    '    await this.#save(destination)\n    destination.suspend(suspension)\n    due.schedule(destination)\n    if',
+    'queue/scheduler/destination-control',
+  ),
+  safety(
     'an order of an operator at another node is ignored',
     'queue/scheduler/destination-control.ts',
     'if (suspension !== null) await this.#suspended(name, suspension)\n    else',

@@ -11,6 +11,7 @@ import { nameOfProvider } from '../../../src/config/provider-directory.ts'
 import { DestinationTable } from '../../../src/queue/scheduler/destination-table.ts'
 import { Scheduler } from '../../../src/queue/scheduler/scheduler.ts'
 import { SOLE_MEMBERSHIP, type Membership } from '../../../src/store/membership/membership.ts'
+import { NOTHING_TAKEN } from '../../../src/store/membership/taken-back.ts'
 import { NO_ARRIVALS } from '../../../src/store/membership/node-table.ts'
 import { StoreHealth } from '../../../src/store/store-health.ts'
 import type { QueueStore } from '../../../src/store/queue-store.ts'
@@ -122,6 +123,26 @@ test.each(['arrives first', 'is found first'])('a suspension of a provider by an
   ]
   for (const way of order === 'arrives first' ? ways : ways.toReversed()) await way()
   expect(told.filter((kind) => kind === 'provider-suspended')).toHaveLength(1)
+})
+
+test('a suspension of a destination that another node schedules is saved, and waits until that node has given its mail back', async () => {
+  const { store } = openMemoryStore()
+  const asked: unknown[] = []
+  const answered = Promise.withResolvers<void>()
+  const recall: Membership['recall'] = async ({ destination }) => {
+    asked.push([destination, (await store.destinations()).map(({ name }) => name)])
+    await answered.promise
+    return NOTHING_TAKEN
+  }
+  const scheduler = await schedulerOver(store, Promise.resolve(), { ...SOLE_MEMBERSHIP, owns: () => false, recall })
+  let isSuspended = false
+  const suspended = scheduler.destinations
+    .suspend('far.example', { by: 'operator', until: null, reason: null })
+    .then(() => (isSuspended = true))
+  await expect.poll(() => asked).toEqual([['far.example', ['far.example']]])
+  expect(isSuspended).toBe(false)
+  answered.resolve()
+  await suspended
 })
 
 test('mail is not admitted for a destination that another node schedules', async () => {
