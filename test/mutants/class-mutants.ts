@@ -71,7 +71,7 @@ export const CLASS_MUTANTS: readonly SafetyMutant[] = [
   bug(
     'a share pays for heads that leave without a start',
     'queue/scheduler/turns/share-line.ts',
-    ['if (head !== undefined) this.#tags.refund(', 'if (head === null) this.#tags.refund('],
+    ['if (head !== undefined) this.#tags.refund(', 'if (head !== undefined && head.number < 0) this.#tags.refund('],
     SHARES,
   ),
   bug(

@@ -405,7 +405,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'store/memory/held-mail.ts',
     'owner === this.#owner.id && this.#owner.leases(one)',
     "owner >= 0 && one.state === 'leased'",
-    CONFORMANCE,
+    'conformance/conformance',
   ),
   safety(
     'a node that holds again does not resume',
@@ -642,7 +642,7 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'a dialogue goes on with mail for another destination',
     'delivery/smtp/attempt.ts',
     'recorder?.facts.destination === this.#request.destination',
-    'recorder !== null',
+    "recorder !== null && recorder.facts.destination !== ''",
     'delivery/smtp/reused-connections',
   ),
   // the check of a domain
