@@ -1,5 +1,6 @@
 /** Refusals and failures of requests, as problem details (RFC 9457). */
 import { errorExitCode, errorMessage } from '../system/caught-error.ts'
+import type { WallTime } from '../system/clock.ts'
 import { INVALID } from './command-protocol.ts'
 
 export interface ProblemKind {
@@ -94,6 +95,8 @@ interface ProblemOptions extends ErrorOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Request of the API that leads on, such as `GET /tokens has all names`. The detail ends with it. */
   readonly hint?: string
+  /** Instants that the detail has as ISO 8601. */
+  readonly instants?: readonly WallTime[]
 }
 
 /** A request that is refused, or failed. The message is the detail: a sentence that states what failed, why, and what to do. */
@@ -104,13 +107,16 @@ export class Problem extends Error {
   readonly summary: string
   readonly errors: readonly InvalidPart[]
   readonly headers: Readonly<Record<string, string>>
+  /** Instants in the detail, for the page, which has a zone of its own. */
+  readonly instants: readonly WallTime[]
 
-  constructor(problem: ProblemKind, detail: string, { errors = [], headers = {}, hint, ...options }: ProblemOptions = {}) {
+  constructor(problem: ProblemKind, detail: string, { errors = [], headers = {}, instants = [], hint, ...options }: ProblemOptions = {}) {
     super(hint === undefined ? detail : `${detail}; ${hint}`, options)
     this.kind = problem
     this.summary = detail
     this.errors = errors
     this.headers = headers
+    this.instants = instants
   }
 }
 

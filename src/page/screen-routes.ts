@@ -28,10 +28,8 @@ import { causesScreen } from './screens/causes-screen.ts'
 import { dialogueScreen } from './screens/messages/dialogue-screen.ts'
 import { destinationScreen, restingDestinationScreen } from './screens/destination-screen.ts'
 import { DESTINATION_ORDERS, destinationsScreen } from './screens/destinations-screen.ts'
-import type { FormProblem } from './markup/fields.ts'
-import { instantIn } from './markup/time-range.ts'
-import { zonedTime } from './markup/times.ts'
-import { conditionsOf, filterTextOf, FILTER_FIELDS, FILTER_PARAMETERS, type FilterText } from './screens/filter-text.ts'
+import { withShownTimes } from './markup/problem-times.ts'
+import { conditionsOf, filterTextOf, FILTER_PARAMETERS, type FilterText } from './screens/filter-text.ts'
 import { FLOW_RANGES, flowChart, type FlowSeries } from './screens/flow-chart.ts'
 import { searchScreen } from './screens/search-screen.ts'
 import { messageScreen } from './screens/messages/message-screen.ts'
@@ -124,17 +122,6 @@ const countOf = async (deps: ScreenDeps, { query, page, visible }: FirstPage, is
 
 const NOTHING = { messages: [], next: null } as const
 
-/** A problem with the instants of the filter in the zone of the page, as they were typed. */
-function withShownTimes(problem: FormProblem, filter: FilterText, view: View): FormProblem {
-  if (typeof problem === 'string') return problem
-  const instants = FILTER_FIELDS.flatMap(({ name, kind }) => (kind === 'instant' ? [filter[name]] : []))
-  const shown = (detail: string, text: string): string => {
-    const at = instantIn(text, view)
-    return at === undefined ? detail : detail.replace(JSON.stringify(text), zonedTime(view, at))
-  }
-  return { ...problem, detail: instants.reduce(shown, problem.detail) }
-}
-
 const MESSAGES = { ...FILTER_PARAMETERS, order: MESSAGE_ORDERS, after: TEXT } as const
 
 async function messagesAnswer(
@@ -153,7 +140,7 @@ async function messagesAnswer(
       senders: null,
       after,
       order,
-      problem: withShownTimes(problemOf(checked.invalid), filter, view),
+      problem: withShownTimes(problemOf(checked.invalid), view),
     }
     return screenAnswer(view, messagesScreen(view, facts), 422)
   }

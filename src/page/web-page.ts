@@ -4,6 +4,8 @@ import { HTTP_PROBLEMS, type Problem } from '../http/problem-details.ts'
 import type { Route } from '../http/route-table.ts'
 import type { RefusalPage } from '../http/web-refusal.ts'
 import { problemText } from './markup/fields.ts'
+import { shownSummary, withShownTimes } from './markup/problem-times.ts'
+import type { View } from './markup/view.ts'
 import { failureScreen } from './screens/failure-screen.ts'
 import { loginScreen } from './screens/login-screen.ts'
 import { actionRoutes } from './action-routes.ts'
@@ -26,9 +28,9 @@ import { subscriptionPages } from './subscription-pages.ts'
 import { webhookPages } from './webhook-pages.ts'
 import { zoneRoutes } from './zone-routes.ts'
 
-/** The detail of a problem for a person: parameters by their words, without requests of the API. */
-const detailOf = (problem: Problem): string =>
-  problem.kind === HTTP_PROBLEMS.invalid ? problemText([], problemIn(problem)) : problem.summary
+/** The detail of a problem for a person: parameters by their words, times in the zone of the page, without requests of the API. */
+const detailOf = (problem: Problem, view: View): string =>
+  problem.kind === HTTP_PROBLEMS.invalid ? problemText([], withShownTimes(problemIn(problem), view)) : shownSummary(problem, view)
 
 export class Page {
   readonly #deps: ScreenDeps
@@ -66,7 +68,7 @@ export class Page {
     const { title, detail } =
       problem.kind === HTTP_PROBLEMS.unknownPath
         ? { title: 'No such screen', detail: `the page has no screen ${path}` }
-        : { title: problem.kind.title, detail: detailOf(problem) }
+        : { title: problem.kind.title, detail: detailOf(problem, view) }
     const again = screen !== null && problem.kind.status >= 500 ? `${view.root}${screen.slice(1)}` : null
     const answer = screenAnswer(view, failureScreen(view, { title, detail, again }), problem.kind.status)
     return { ...answer, headers: { ...answer.headers, ...problem.headers } }

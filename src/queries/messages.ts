@@ -211,8 +211,8 @@ export async function contentOf(
   if (visible !== null && (await messageDetails(view, queueId, null)).recipients.some(({ destination }) => !maySee(visible, destination)))
     throw new Problem(HTTP_PROBLEMS.notPermitted, `the token is limited to the destinations ${visible}, and the message has others too`)
   if (story.queue === 'gone' || !(await isStored(view, story, part).catch((error: unknown) => throwDamage(error, queueId)))) {
-    const { isKept, detail } = await absentContent(view.reader, story.message, { queueId, wall: view.clock.wall })
-    throw new Problem(isKept ? KEPT_CONTENT : NO_CONTENT, detail)
+    const { isKept, detail, instants } = await absentContent(view.reader, story.message, { queueId, wall: view.clock.wall })
+    throw new Problem(isKept ? KEPT_CONTENT : NO_CONTENT, detail, { instants })
   }
   return undamaged(messageContent(view.reader, story, { header: part !== 'body', body: part !== 'header' }), queueId)
 }

@@ -22,7 +22,9 @@ test('a returned message is sent again by the plan that its screen leads to, and
     expect(await textOf(`messages/${id}`, 'viewer')).not.toContain('Send again')
     expect(await textOf(`messages/${id}`)).toContain(`history/resend?id=${id}`)
     expect(await textOf(history)).toContain('Send the failed ones again')
-    expect(wordsIn(await textOf(`messages/${id}/content`))).toMatch(/Content kept.* It is stored until \S+, so that it can be sent again/)
+    expect(wordsIn(await textOf(`messages/${id}/content`))).toMatch(
+      /Content kept.* It is stored until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, so that it can be sent again/,
+    )
     expect((await ask(`history/resend?id=${id}`, 'viewer')).status).toBe(403)
     expect(await textOf(history.replace('?', '/resend?'))).toContain('Send 1 message again?')
     const plan = await textOf(`history/resend?id=${id}&back=messages/${id}`)

@@ -4,6 +4,7 @@ import type { QueueView } from '../../src/queries/queue-view.ts'
 import { wordsIn } from '../support/page-requests.ts'
 import { afterEach, expect, test } from 'vitest'
 import { configFrom } from '../../src/config/load.ts'
+import { Problem, problemOf } from '../../src/http/problem-details.ts'
 import type { DestinationDetailsJson } from '../../src/resources/destination-json.ts'
 import { quotaRequestOf } from '../../src/mail/message-times.ts'
 import { MINUTE, SECOND } from '../../src/system/clock.ts'
@@ -376,4 +377,29 @@ test('mail from the null sender is given up, and is returned when it would be tr
   expect(expiring).toMatch(/An operator has made it expire: it is given up in place of its next attempt at /)
   expect(expiring).toContain('forced to expire by an operator: given up without another attempt')
   expect(expiring).not.toContain('next attempt in')
+})
+
+test('the times of a problem are of the zone of the page, and in UTC for programs', async () => {
+  const tables = { returned_content_retention: '1d' }
+  world = await ApiWorld.open('memory', configFrom(tables, 'relay.example'), tables)
+  const id = await world.queue.accept(['ann@unknown.example'])
+  await world.queue.advance(MINUTE)
+  const { status, json } = await world.api.get(`/messages/${id}/content`, { as: 'reader' })
+  const [, until = ''] = /It is stored until (2026-01-02T00:00:00\.\d{3}Z), so that it can be sent again$/.exec(json.detail) ?? []
+  expect([status, json.type, until]).toEqual([410, '/problems/content-kept', expect.stringContaining('2026')])
+  const screens = new PageScreens(world)
+  const shown = async (path: string, zone: string): Promise<string> => {
+    const problem = await screens.screen(path).catch(problemOf)
+    if (!(problem instanceof Problem)) throw new Error(`${path} is shown`)
+    const headers = { cookie: `deferd-zone=${zone}` }
+    const answer = screens.page.refusal(problem, { path: '/screen', screen: null, headers, requester: ADMIN })
+    return answer.kind === 'text' ? wordsIn(answer.text) : ''
+  }
+  const content = `/messages/${id}/content`
+  const kept = 'It is stored until 2026-01-01 19:00:00 UTC−5, so that it can be sent again.'
+  expect(await shown(content, 'America/New_York')).toContain(kept)
+  expect(await shown(content, '')).toContain('It is stored until 2026-01-02 00:00:00 UTC, so that it can be sent again.')
+  const range = 'arrived_after=2026-01-01T22:00:00Z&arrived_before=2026-01-01T20:00:00Z'
+  const reversed = await shown(`/operations/new?operation=hold&scope=filter&${range}`, 'America/New_York')
+  expect(reversed).toContain('got 2026-01-01 15:00:00 UTC−5.')
 })
