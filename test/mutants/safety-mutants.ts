@@ -457,6 +457,13 @@ export const SAFETY_MUTANTS: readonly SafetyMutant[] = [
     'store/postgres/node',
   ),
   safety(
+    'a fence of one call without a lock',
+    'store/postgres/session/node-queries.ts',
+    'session = $2 for share) fence',
+    'session = $2) fence',
+    'store/postgres/node',
+  ),
+  safety(
     'deliveries go on under the limits of another provider',
     'delivery/smtp/attempt.ts',
     '!admits(providerOfHosts(provider, hosts))',

@@ -47,11 +47,16 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`nodes${WITHOUT_POSTGRES.why}`, () => {
     expect(await session.query(sql.takeShards, [b, 256])).toHaveLength(200)
   })
 
-  test('a takeover waits for the open transaction of the node, and no later one commits', async () => {
+  test.each([
+    { of: 'a call', fence: sql.fence },
+    { of: 'a batch', fence: sql.fenceWithKeys },
+  ])('a takeover waits for the open transaction of $of of the node, and no later one commits', async ({ fence }) => {
     const [session, zombie] = sessions()
     const node = await joinNode(session, LABELS)
+    const [{ keys } = { keys: -1 }] = await session.query<{ keys: number }>(sql.keysOf, [node])
+    const parameters = [node, 1, ...(fence === sql.fence ? [] : [keys])]
     await zombie.command('begin')
-    await zombie.query(sql.fence, [node, 1])
+    await zombie.query(fence, parameters)
     let isOver = false
     const takeover = takeOverNode(session, node, 0).then((done) => ((isOver = true), done))
     await zombie.query('insert into staged (content_id, node) values (7, $1)', [node])
@@ -60,7 +65,7 @@ describe.skipIf(WITHOUT_POSTGRES.skip)(`nodes${WITHOUT_POSTGRES.why}`, () => {
     expect(isOver).toBe(false)
     await zombie.command('commit')
     expect(await takeover).toMatchObject({ shards: 0, swept: 1 })
-    await expect(zombie.query(sql.fence, [node, 1])).rejects.toMatchObject({ code: '22012' })
+    await expect(zombie.query(fence, parameters)).rejects.toMatchObject({ code: '22012' })
   })
 
   test('a transaction of a former session fails', async () => {
