@@ -1,5 +1,6 @@
 /** Two nodes on PostgreSQL, of which one is killed and then stopped: the page and the status of the other one name both. */
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { NODE_EXAMPLES } from '../support/api-tour.ts'
 import { NodeCluster, until, type ClusterNode } from '../support/node-cluster.ts'
@@ -108,11 +109,15 @@ describe.skipIf(reason !== null)(`a lost node${reason === null ? '' : ` (skipped
         await cluster.restart(lost)
         await joined(page)
 
-        const again = cluster.nodes.get('n1')
-        again?.process.child.kill('SIGSTOP')
+        const again = cluster.nodes.get('n1') ?? lost
+        const own = await PageClient.logIn(`http://${again.settings['admin_listen']}/`, join(again.folder.path, 'queue'))
+        again.process.child.kill('SIGSTOP')
         await reported(cluster, page)
-        again?.process.child.kill('SIGCONT')
-        await joined(page)
+        // Requests that meet the queue open, closed and open again.
+        const isJoined = joined(page).then(() => true)
+        again.process.child.kill('SIGCONT')
+        while (!(await Promise.race([isJoined, pause(5, false)])))
+          await Promise.all(['', 'trends', 'charts/flow'].map((path) => own.open(path).catch(String)))
 
         // Draining from the page, and the end of it.
         await page.press(await page.open('nodes/n1/drain'), 'Drain n1')
@@ -123,11 +128,11 @@ describe.skipIf(reason !== null)(`a lost node${reason === null ? '' : ` (skipped
         for (const change of ['drain', 'undrain'])
           expect(await api('POST', `/nodes/n1/${change}`)).toEqual(NODE_EXAMPLES[`POST /nodes/:name/${change}`])
 
-        again?.process.child.kill('SIGKILL')
+        again.process.child.kill('SIGKILL')
         await reported(cluster, page)
         expect(await api('DELETE', '/nodes/n1')).toEqual(NODE_EXAMPLES['DELETE /nodes/:name'])
         expect(await cluster.says('node', 'list')).not.toContain('n1')
-        if (again !== undefined) await cluster.restart(again)
+        await cluster.restart(again)
         await joined(page)
 
         cluster.nodes.get('n1')?.process.child.kill('SIGKILL')

@@ -115,7 +115,7 @@ describe.skipIf(reason !== null)(`the pages of two nodes${reason === null ? '' :
           await session.query('begin')
           await session.query('select 1 from message where id = (select id from message order by id offset 100 limit 1) for update')
           const running = await carryOut(first, 'delete')
-          await ended(first, running, '64 messages were moved to the trash so far.')
+          await ended(first, running, 'Messages moved to the trash so far: 64')
           return await second.page.press(await second.page.open(running.place), 'Cancel')
         } finally {
           await session.end()
