@@ -458,6 +458,26 @@ describe.skipIf(noBrowser !== null)(noBrowser === null ? 'in Chromium' : `in a b
     await expect.poll(heightOf).toBe(height)
   })
 
+  test('a column does not become narrower when a time loses its seconds', async () => {
+    const page = await liveTab()
+    await page.goto(`${proxy.url}destinations`)
+    const time = page.locator('tbody td[data-label="Next"]').first()
+    await page.evaluate(`{
+      const cell = document.querySelector('tbody td[data-label="Next"]')
+      const at = new Date(Number(document.body.dataset.now) + 124_500).toISOString()
+      const time = Object.assign(document.createElement('time'), { dateTime: at, textContent: 'in 2m 4s' })
+      time.dataset.relative = 'due'
+      cell.replaceChildren('a text that is the widest here ', time)
+    }`)
+    const widths = new Map<string, number>()
+    for (let n = 0; n < 8; n++) {
+      widths.set((await time.textContent())?.replace(/.*here /, '') ?? '', (await time.boundingBox())?.width ?? 0)
+      await page.clock.runFor(seconds(1))
+    }
+    expect([...widths.keys()]).toEqual(expect.arrayContaining(['in 2m', 'in 2m 1s', 'in 1m 59s']))
+    expect(widths.get('in 2m')).toBe(widths.get('in 2m 1s'))
+  })
+
   test('a login link works once and for 60 seconds; neither address nor history has its code', async () => {
     const clock = new VirtualClock()
     const view = { loaded: defaultConfig } as unknown as QueueView

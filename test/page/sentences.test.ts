@@ -618,6 +618,17 @@ const MESSAGE_STATES: readonly (readonly [Partial<MessageState>, string])[] = [
   ],
   [
     {
+      waits_for: 'due-time',
+      recipients: [
+        one({ destination: 'a.example', waits_for: 'probe', last_reply: REFUSED }),
+        one({ destination: 'b.example', waits_for: 'resume', last_reply: null }),
+        one({ destination: 'c.example', next_attempt_time: at('16:40') }),
+      ],
+    },
+    'All 3 recipients wait. 1 of them waits for 421 4.7.28 unusual rate. 1 waits for a probe of a.example, 1 until b.example is resumed. The next attempt is at 17:40.',
+  ],
+  [
+    {
       waits_for: 'resume',
       recipients: [
         one({ destination: 'a.example', waits_for: 'resume', last_reply: null }),

@@ -7,6 +7,7 @@ import { loginLink } from './loaded-screen.js'
 import { liveNumber, memberAt } from './live-values.js'
 import { isAiming, isAtWork, renewScreen, renewStates, watchClicks } from './renewal.js'
 import { listenShared } from './shared-stream.js'
+import { inPlace } from './steady.js'
 import { connecting, count, rate, relative, span } from './text-forms.js'
 
 /** Age in ms from which on the state of the relay is shown as an old one. */
@@ -179,13 +180,21 @@ function sessionEnded() {
   document.querySelector('#main')?.prepend(notice)
 }
 
+/** Shows the time that has passed. A time becomes no narrower, so that the columns of tables stay where they are, and lines do not join. */
 function showTimes() {
-  for (const element of document.querySelectorAll('time[data-relative]')) {
-    if (!(element instanceof HTMLTimeElement)) continue
-    const seconds = (Date.parse(element.dateTime) - serverTime()) / 1_000
-    const text = relative(seconds, element.dataset['relative'])
-    if (element.textContent !== text) element.textContent = text
-  }
+  const changed = [...document.querySelectorAll('time[data-relative]')].flatMap((element) => {
+    if (!(element instanceof HTMLTimeElement)) return []
+    const text = relative((Date.parse(element.dateTime) - serverTime()) / 1_000, element.dataset['relative'])
+    return element.textContent === text ? [] : [{ element, text, width: element.getBoundingClientRect().width }]
+  })
+  if (changed.length === 0) return
+  inPlace(() => {
+    for (const { element, text, width } of changed) {
+      element.textContent = text
+      element.style.display = 'inline-block'
+      element.style.minWidth = `${width}px`
+    }
+  })
 }
 
 const line = document.querySelector('footer .live')

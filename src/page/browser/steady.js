@@ -70,6 +70,17 @@ export function markupOf(/** @type {Element} */ element) {
 }
 
 /**
+ * Makes a change that may move elements, and scrolls the screen so that what a person looks at stays where it is.
+ * @param {() => void} change
+ */
+export function inPlace(change) {
+  steadily(
+    () => (change(), []),
+    () => undefined,
+  )
+}
+
+/**
  * Replaces elements.
  * @param {() => { old: Element, fresh: Element }[]} change makes other changes of the screen and returns the elements to replace
  * @param {(pair: { old: Element, fresh: Element }) => void} replace

@@ -241,13 +241,13 @@ function whomOf(number: number, { waiting, all }: { readonly waiting: number; re
   return `${number === waiting ? 'all' : grouped(number)} ${waiting === all ? 'of them' : 'that wait'}`
 }
 
-/** The most frequent reply to the recipients that wait. They wait for it only where nothing else holds up the next attempt. */
+/** The most frequent reply to the recipients that wait, without those behind a closed destination where others have attempts. They wait for it only where nothing else holds up the next attempt. */
 function causeOfSeveral(waiting: readonly Recipient[], { waits_for: waitsFor, recipients, history }: MessageState, at: ZonedNow): string {
-  const main = mostFrequent(waiting)
+  const isHeldUp = waitsFor === 'release' || waitsFor === 'resume' || waitsFor === 'probe'
+  const main = mostFrequent(isHeldUp ? waiting : waiting.filter((one) => !isBehindClosed(one)))
   const why = replyText(sharedReply(main))
   if (why === '' || waitsFor === 'schedule' || waitsFor === 'inspection') return ''
-  if (waitsFor !== 'release' && waitsFor !== 'resume' && waitsFor !== 'probe')
-    return ended(`${theyWait(main.length, waiting.length)} for${why.slice(1)}`)
+  if (!isHeldUp) return ended(`${theyWait(main.length, waiting.length)} for${why.slice(1)}`)
   const names = new Set(main.map(({ destination }) => destination))
   const [name = ''] = names
   // The time since which it is true of all.
