@@ -13,7 +13,7 @@ export const searchRoute = (view: QueueView): ApiRoute =>
     role: 'viewer',
     summary: 'Messages in the queue and in the history, by any text',
     about:
-      'The kind of the text decides: a queue id; a Message-ID, an address or a domain (`@example.com`), each whole or by its beginning of at least 3 characters; else all words of the subject, each by its beginning, which needs the right `content`. These searches use an index, which has the mail that was queued with `queue_index_headers`, and give the newest message first. A text with a `*` that is not at its end is searched in all addresses of all mail: a page ends after 0.3 s, may have no message, and `progress` tells how much was read; a client that asks for no next page stops the search.',
+      'The kind of the text decides: a queue id; a Message-ID, an address or a domain (`@example.com`), each whole or by its beginning of at least 3 characters; else all words of the subject, each in the same way, which needs the right `content`. These searches use an index, which has the mail that was queued with `queue_index_headers`, and give the newest message first. A text with a `*` that is not at its end is searched in all addresses of all mail: a page ends after 0.3 s, may have no message, and `progress` tells how much was read; a client that asks for no next page stops the search.',
     query: z.strictObject({ q: z.string().trim().min(1).max(1_000).describe('the text'), limit: pageLimit, after: pageCursor }),
     answers: { 200: { about: 'a page', shape: searchPageShape } },
     problems: [CURSOR_PROBLEM],

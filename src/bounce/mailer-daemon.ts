@@ -74,11 +74,16 @@ export class MailerDaemon implements NoticePort {
     this.#watch = new DelayWatch({
       ...deps,
       tasks: this.#tasks,
-      isPending: (message) => this.#rounds.has(message) || this.#ready.has(message) || this.#making.has(message),
+      isPending: (message) => this.isPending(message),
       room: () => this.#room(),
       noticeDue: (message) => this.noticeDue(message),
     })
     events.listen((event) => this.#watch.onEvent(event))
+  }
+
+  /** True while a notice that is due waits for other recipients of its message, or for its turn. False after it could not be made. */
+  isPending(message: MessageId): boolean {
+    return this.#rounds.has(message) || this.#ready.has(message) || this.#making.has(message)
   }
 
   /** Loads the messages for which notices were due when the queue was closed. Notices enter the queue by `entry`. */

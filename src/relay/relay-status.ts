@@ -1,4 +1,5 @@
 /** State of a running relay for commands, the page and the API: counts of the queue, rates, destinations, and what needs attention. */
+import type { MailerDaemon } from '../bounce/mailer-daemon.ts'
 import { HOUR, type Clock, type Duration, type QueueTime } from '../system/clock.ts'
 import type { DestinationName } from '../mail/message.ts'
 import type { AccessTokens } from '../oauth/access-tokens.ts'
@@ -32,6 +33,7 @@ interface RelayStatusDeps {
   readonly schedules: () => Schedules
   readonly limits: Pick<QueueLimits, 'states'>
   readonly listings: Pick<Suppressions, 'braked' | 'stopped'>
+  readonly notices: Pick<MailerDaemon, 'isPending'>
   /** Limits of quotas that are used up. */
   readonly quotas: () => readonly FullQuota[]
   /** The last warnings and errors of the process; those of this relay when absent. */
@@ -107,7 +109,7 @@ export class RelayStatus {
 
   /** Facts that may need an operator's attention: those of the store and of this process. LiveStatus has those of all nodes. */
   async attention(reader: Pick<QueueReader, 'expiring' | 'records'>): Promise<AttentionFacts> {
-    const { clock, store, listings } = this.#deps
+    const { clock, store, listings, notices } = this.#deps
     const now = clock.now()
     const notes = this.log.notes(clock.wall.of(now))
     const [tally, expiring, due, schedules, stopped] = await Promise.all([
@@ -124,7 +126,7 @@ export class RelayStatus {
       now,
       tally,
       expiring: { count: expiring, isAtLeast: expiring === EXPIRING_COUNTED, within: EXPIRING_WITHIN },
-      noticesDue: { count: due.length, isAtLeast: due.length === NOTICES_COUNTED },
+      noticesDue: { count: due.filter(({ message }) => !notices.isPending(message.id)).length, isAtLeast: due.length === NOTICES_COUNTED },
       warnings: notes === null ? null : { ...notes, since: clock.wall.queueTime(notes.since) },
     }
   }

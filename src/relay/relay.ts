@@ -106,6 +106,7 @@ export class Relay {
       schedules: () => this.config.schedule,
       limits: this.#queue.limits.limits,
       listings: this.suppressions,
+      notices: this.#queue.mailerDaemon,
       quotas: () => this.quotas.full,
       log,
     })

@@ -127,6 +127,16 @@ test('while all nodes drain, no limit with room says that mail is accepted', asy
   now.close()
 })
 
+test('a notice that waits for the other recipients of its message needs no attention', async () => {
+  world = await ApiWorld.open('memory')
+  const { queue } = world
+  await queue.relay.start()
+  await queue.accept(['ann@unknown.example', 'bob@slow.example'])
+  await queue.advance(10 * SECOND)
+  expect(await queue.store.messagesWithNoticesDue(0, 9)).toHaveLength(1)
+  expect((await queue.relay.status.attention(queue.reader)).noticesDue).toEqual({ count: 0, isAtLeast: false })
+})
+
 test('failed schedules lead to their audit records, and notices that are due to the failures to make one', async () => {
   world = await ApiWorld.open('memory')
   const { view, now: counted } = world.api.api

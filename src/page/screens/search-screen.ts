@@ -1,4 +1,5 @@
 /** The messages that a search has found, in the queue and in the history. */
+import { SHORTEST_PREFIX } from '../../queries/messages/search.ts'
 import type { FoundMessageJson, SearchPageJson } from '../../resources/found-message-json.ts'
 import { html, type Html, type Part } from '../../presentation/html.ts'
 import { heading, pager, type Screen } from '../markup/frame.ts'
@@ -75,8 +76,12 @@ const waysOn = (view: View, asked: string, { progress }: SearchPageJson): Html |
   </p>`
 }
 
-const emptyText = ({ progress, next }: SearchPageJson): string =>
-  progress === null ? 'No message is found.' : next === null ? 'No address matches.' : 'No address matches so far.'
+/** Nothing found. A short word may be the beginning of one that was not looked for. */
+function emptyText(asked: string, { progress, next }: SearchPageJson): string {
+  if (progress !== null) return next === null ? 'No address matches.' : 'No address matches so far.'
+  const isAnyShort = asked.split(/\s+/).some((word) => word.length < SHORTEST_PREFIX)
+  return `No message is found.${isAnyShort ? ` A text of fewer than ${SHORTEST_PREFIX} characters is found as a whole word only.` : ''}`
+}
 
 export function searchScreen(view: View, { asked, page, after }: SearchFacts): Screen {
   return {
@@ -84,7 +89,7 @@ export function searchScreen(view: View, { asked, page, after }: SearchFacts): S
     place: 'messages',
     search: asked,
     main: html`${heading(html`Search: ${asked}`, aboutOf(page))}
-    ${table({ caption: 'Messages found', columns: columnsOf(view), rows: page.messages, empty: emptyText(page), kind: 'found' })}
+    ${table({ caption: 'Messages found', columns: columnsOf(view), rows: page.messages, empty: emptyText(asked, page), kind: 'found' })}
     ${pager(view, 'search', { q: asked }, { next: page.next, isFirst: after === '' })} ${waysOn(view, asked, page)}`,
   }
 }

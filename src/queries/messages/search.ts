@@ -33,7 +33,7 @@ interface Alternative {
 }
 
 /** Number of characters from which a beginning is searched. A shorter text is found as a whole only. */
-const SHORTEST_PREFIX = 3
+export const SHORTEST_PREFIX = 3
 
 const isPrefix = (text: string): boolean => text.length >= SHORTEST_PREFIX
 
