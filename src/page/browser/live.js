@@ -58,6 +58,14 @@ function liveText(value, path, form) {
 
 /** @param {unknown} value */
 function show(value) {
+  inPlace(() => showLive(value))
+  showLight(value)
+  showNews(value)
+  renewAtEnd(value)
+}
+
+/** @param {unknown} value */
+function showLive(value) {
   for (const element of document.querySelectorAll('[data-live]')) {
     if (!(element instanceof HTMLElement)) continue
     const { live = '', form = '' } = element.dataset
@@ -67,9 +75,6 @@ function show(value) {
       if (text !== undefined && element.textContent !== text) element.textContent = text
     }
   }
-  showLight(value)
-  showNews(value)
-  renewAtEnd(value)
 }
 
 const light = document.querySelector('[data-light]')

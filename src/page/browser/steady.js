@@ -96,9 +96,10 @@ export function steadily(change, replace) {
     const shown = element.isConnected ? element : pairs.find(({ old }) => old === element)?.fresh
     if (shown === undefined) continue
     const moved = () => shown.getBoundingClientRect().top - top
-    scrollBy({ top: moved(), behavior: 'instant' })
+    // A call ends a scrolling that is under way.
+    if (Math.abs(moved()) >= 1) scrollBy({ top: moved(), behavior: 'instant' })
     // Above the top of the screen is nothing to scroll to.
-    if (moved() < 0) for (const { fresh, height } of pairs) keepHeight(fresh, height)
+    if (moved() <= -1) for (const { fresh, height } of pairs) keepHeight(fresh, height)
     return
   }
 }
