@@ -1,5 +1,6 @@
 /** The properties of clients and recipients on which smtpd_relay_restrictions depend. */
 import { domainOf } from '../../mail/address.ts'
+import { DoubleBounce } from '../../config/double-bounce.ts'
 import type { Config } from '../../config/options.ts'
 import { Networks } from '../../config/values/networks.ts'
 import { isRouted } from '../../mail/address-path.ts'
@@ -32,9 +33,9 @@ export class RelayPolicy {
     const { smtpd_forbid_bare_newline_exclusions: exclusions } = config
     this.#bareNewlineExclusions = new Networks(exclusions, 'smtpd_forbid_bare_newline_exclusions')
     this.#domains = new Set(config.relay_domains.map((domain) => domain.toLowerCase()))
-    const { myhostname, myorigin, double_bounce_sender: doubleBounce } = config
+    const { myhostname, myorigin } = config
     this.#own = new Set(
-      [`postmaster@${myhostname}`, `postmaster@${myorigin}`, `${doubleBounce}@${myhostname}`].map((one) => one.toLowerCase()),
+      [`postmaster@${myhostname}`, `postmaster@${myorigin}`, new DoubleBounce(config).address].map((one) => one.toLowerCase()),
     )
   }
 
